@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+// Runs the sources in a clone and the build in an installed package: Node strips no types under node_modules.
+import { existsSync } from 'node:fs';
+
+const source = new URL('../src/main.ts', import.meta.url);
+const built = new URL('../dist/main.js', import.meta.url);
+const useSource = existsSync(source) && !source.pathname.includes('/node_modules/');
+await import((useSource ? source : built).href);

@@ -1,0 +1,17 @@
+/** A user's mistake, as data. It becomes a condition (`conditions.ts`) and a line of `explain`; it never throws. */
+export interface Problem {
+  /** One of the codes of `conditions.ts`, listed in docs/errors.md. */
+  readonly code: string;
+  readonly ref: ObjectRef;
+  /** Field, as `spec.listeners[0].port`. Empty: the whole object. */
+  readonly path: string;
+  /** What was expected and what was found; no trailing period. */
+  readonly message: string;
+}
+
+export interface ObjectRef {
+  readonly kind: string;
+  /** Empty for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+}

@@ -1,0 +1,27 @@
+import { defineConfig } from 'vitest/config';
+
+/** `unit` runs anywhere; `sandbox` runs inside namespaces of its own (test/run.ts starts it there). */
+export default defineConfig({
+  test: {
+    watch: false,
+    reporters: ['default', './test/plain-reporter.ts'],
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'test/layers.test.ts', 'test/tree.test.ts'],
+          testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          name: 'sandbox',
+          include: ['test/sandbox/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
