@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** `unit` runs anywhere; `sandbox` runs inside namespaces of its own (test/run.ts starts it there). */
+/**
+ * `unit` runs anywhere; `sandbox` runs inside namespaces of its own (test/run.ts starts it there); `launch` runs
+ * outside and makes sandboxes itself, as a user would.
+ */
 export default defineConfig({
   test: {
     watch: false,
@@ -18,6 +21,15 @@ export default defineConfig({
           name: 'sandbox',
           include: ['test/sandbox/**/*.test.ts'],
           testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'launch',
+          include: ['test/launch/**/*.test.ts'],
+          testTimeout: 300_000,
           hookTimeout: 120_000,
           fileParallelism: false,
         },
