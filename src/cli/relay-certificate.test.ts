@@ -1,0 +1,85 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { loadTls } from '../runtime/tls.ts';
+import { type RelayCertificateOptions, runRelayCertificate } from './relay-certificate.ts';
+import { runRelayInit } from './relay-init.ts';
+
+let dir: string;
+let printed: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'causeway-ca-'));
+  printed = '';
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    printed += String(text);
+    return true;
+  });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(dir, { recursive: true });
+});
+
+const west = (): RelayCertificateOptions => ({
+  state: join(dir, 'ca'),
+  cluster: 'west',
+  role: 'agent',
+  node: 'w1',
+  labels: ['env=prod'],
+  namespaces: 'shop, team-*',
+  region: 'us',
+  network: 'n1',
+  ttl: '90d',
+  dns: [],
+  ips: ['127.0.0.1'],
+  out: join(dir, 'west'),
+});
+
+test('a CA and a member certificate are made; keys are private and never printed', async () => {
+  await runRelayInit({ set: 'demo', state: join(dir, 'ca') });
+  await runRelayCertificate(west());
+  const files = {
+    cert: join(dir, 'west/tls.crt'),
+    key: join(dir, 'west/tls.key'),
+    ca: join(dir, 'west/ca.crt'),
+  };
+  expect(loadTls(files).identity).toEqual({
+    set: 'demo',
+    cluster: 'west',
+    role: 'agent',
+    node: 'w1',
+    labels: { env: 'prod' },
+    namespaces: ['shop', 'team-*'],
+    region: 'us',
+    network: 'n1',
+  });
+  for (const key of [files.key, join(dir, 'ca/ca.key')]) {
+    expect(statSync(key).mode & 0o777).toBe(0o600);
+    expect(printed).not.toContain(readFileSync(key, 'utf8').split('\n')[1]);
+  }
+});
+
+test('a second init keeps the CA; of another set it is refused', async () => {
+  const state = join(dir, 'ca');
+  await runRelayInit({ set: 'demo', state });
+  const before = readFileSync(join(state, 'ca.key'));
+  await runRelayInit({ set: 'demo', state });
+  expect(readFileSync(join(state, 'ca.key')).equals(before)).toBe(true);
+  await expect(runRelayInit({ set: 'prod', state })).rejects.toThrow(/holds the CA of set demo/);
+});
+
+test('what cannot be used is named', async () => {
+  await expect(runRelayCertificate(west())).rejects.toMatchObject({ code: 'E_TLS_LOAD' });
+  await runRelayInit({ set: 'demo', state: join(dir, 'ca') });
+  const wrong: [Partial<RelayCertificateOptions>, RegExp][] = [
+    [{ role: 'root' }, /--role: expected one of controller/],
+    [{ labels: ['prod'] }, /--label: expected key=value, found "prod"/],
+    [{ ttl: '3 years' }, /--ttl: expected a time/],
+    [{ namespaces: 'a*b' }, /expected a namespace or a prefix and \*, found "a\*b"/],
+    [{ cluster: 'a,b' }, /expected a DNS label as cluster, found "a,b"/],
+  ];
+  for (const [fields, message] of wrong) {
+    await expect(runRelayCertificate({ ...west(), ...fields })).rejects.toThrow(message);
+  }
+});
