@@ -1,0 +1,13 @@
+import { defineKind, type RecordOf } from './kind.ts';
+import { object } from './schema.ts';
+
+/** Its labels are all that is read. */
+export const namespace = defineKind({
+  kind: 'Namespace',
+  group: '',
+  versions: ['v1'],
+  namespaced: false,
+  name: 'label',
+  schema: object({}),
+});
+export type Namespace = RecordOf<typeof namespace>;
