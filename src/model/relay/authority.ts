@@ -1,0 +1,46 @@
+import { parseRelayName, type RelayName } from './names.ts';
+
+/** Who is at the other end of a link, as its certificate says. */
+export interface Peer {
+  readonly set: string;
+  readonly cluster: string;
+  readonly role: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Names, or a prefix and `*`. */
+  readonly namespaces: readonly string[];
+}
+
+/** `reason` is a metric's label; `message` goes to the peer in its NACK. */
+export interface Refused {
+  readonly reason: 'name' | 'set' | 'cluster' | 'namespace' | 'loop' | 'hops' | 'limit' | 'content' | 'type';
+  readonly message: string;
+}
+
+export function isRefused(value: object): value is Refused {
+  return 'reason' in value;
+}
+
+/** The peer may speak for a namespace, and see what is offered under it. */
+export function speaksFor(peer: Pick<Peer, 'namespaces'>, namespace: string): boolean {
+  return peer.namespaces.some((pattern) =>
+    pattern.endsWith('*') ? namespace.startsWith(pattern.slice(0, -1)) : pattern === namespace,
+  );
+}
+
+/** The parsed name if `peer` may publish under it: only its own cluster, only namespaces it speaks for. */
+export function authorizePublished(text: string, peer: Peer): RelayName | Refused {
+  const name = parseRelayName(text);
+  if (!name) return { reason: 'name', message: 'expected xdstp://<set>/<type>/v1/…/<cluster>' };
+  if (name.set !== peer.set) {
+    return { reason: 'set', message: `expected a name of set ${peer.set}, found ${name.set}` };
+  }
+  if (name.cluster !== peer.cluster) {
+    const message = `expected ${peer.cluster} as last segment, the cluster of the certificate, found ${name.cluster}`;
+    return { reason: 'cluster', message };
+  }
+  if (name.kind === 'contribution' && !speaksFor(peer, name.namespace)) {
+    const message = `namespace ${name.namespace} is not among those the certificate of ${peer.cluster} may speak for`;
+    return { reason: 'namespace', message };
+  }
+  return name;
+}

@@ -1,0 +1,120 @@
+import { type Peer, speaksFor } from './authority.ts';
+
+/** One entry of `CompositeBackend.spec.export.to`. Absent fields: any cluster, the exporter's own namespace and name. */
+export interface ExportTarget {
+  readonly clusters?: ClusterMatch;
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+/** By id, by labels of the identity, or both; empty: every cluster. */
+export interface ClusterMatch {
+  readonly names?: readonly string[];
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly LabelExpression[];
+}
+
+export interface LabelExpression {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+}
+
+/** Every cluster of the set, same namespace and name. */
+export const everyCluster: readonly ExportTarget[] = [{}];
+
+/**
+ * `consumer` may take what `exporter` offers under `namespace`: some entry names it, and its certificate speaks
+ * for the namespace that the entry leads to. Nobody gets its own back.
+ */
+export function isOfferedTo(
+  consumer: Peer,
+  offer: { readonly cluster: string; readonly namespace: string; readonly to: readonly ExportTarget[] },
+): boolean {
+  if (consumer.cluster === offer.cluster) return false;
+  return offer.to.some(
+    (target) =>
+      matchesCluster(target.clusters ?? {}, consumer) &&
+      speaksFor(consumer, target.namespace ?? offer.namespace),
+  );
+}
+
+export function matchesCluster(match: ClusterMatch, peer: Pick<Peer, 'cluster' | 'labels'>): boolean {
+  if (match.names && !match.names.includes(peer.cluster)) return false;
+  for (const [key, value] of Object.entries(match.matchLabels ?? {})) {
+    if (peer.labels[key] !== value) return false;
+  }
+  return (match.matchExpressions ?? []).every((e) => matchesExpression(e, peer.labels));
+}
+
+/** An operator that is not known matches nothing: an offer must not widen because a peer is newer. */
+function matchesExpression(e: LabelExpression, labels: Readonly<Record<string, string>>): boolean {
+  const value = Object.hasOwn(labels, e.key) ? labels[e.key] : undefined;
+  const among = value !== undefined && (e.values ?? []).includes(value);
+  switch (e.operator) {
+    case 'In':
+      return among;
+    case 'NotIn':
+      return !among;
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    default:
+      return false;
+  }
+}
+
+const maxTargets = 16;
+
+/** What a peer sent as export policy; undefined when it is not one. Unknown fields are dropped. */
+export function parseExportPolicy(value: unknown): readonly ExportTarget[] | undefined {
+  if (!Array.isArray(value) || value.length > maxTargets) return undefined;
+  const targets: ExportTarget[] = [];
+  for (const entry of value as unknown[]) {
+    if (!isRecord(entry)) return undefined;
+    const { clusters, namespace, name } = entry;
+    if (!isTextOrAbsent(namespace) || !isTextOrAbsent(name)) return undefined;
+    const match = clusters === undefined ? undefined : parseMatch(clusters);
+    if (clusters !== undefined && !match) return undefined;
+    targets.push({
+      ...(match ? { clusters: match } : {}),
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(name === undefined ? {} : { name }),
+    });
+  }
+  return targets;
+}
+
+function parseMatch(value: unknown): ClusterMatch | undefined {
+  if (!isRecord(value)) return undefined;
+  const { names, matchLabels, matchExpressions } = value;
+  if (names !== undefined && !isTexts(names)) return undefined;
+  if (matchLabels !== undefined && !(isRecord(matchLabels) && isTexts(Object.values(matchLabels))))
+    return undefined;
+  const expressions: LabelExpression[] = [];
+  if (matchExpressions !== undefined) {
+    if (!Array.isArray(matchExpressions)) return undefined;
+    for (const e of matchExpressions as unknown[]) {
+      if (!isRecord(e) || typeof e.key !== 'string' || typeof e.operator !== 'string') return undefined;
+      if (e.values !== undefined && !isTexts(e.values)) return undefined;
+      expressions.push({
+        key: e.key,
+        operator: e.operator,
+        ...(e.values === undefined ? {} : { values: e.values }),
+      });
+    }
+  }
+  return {
+    ...(names === undefined ? {} : { names }),
+    ...(matchLabels === undefined ? {} : { matchLabels: matchLabels as Record<string, string> }),
+    ...(expressions.length === 0 ? {} : { matchExpressions: expressions }),
+  };
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((v) => typeof v === 'string');
+const isTextOrAbsent = (value: unknown): value is string | undefined =>
+  value === undefined || typeof value === 'string';
