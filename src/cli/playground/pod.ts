@@ -1,0 +1,149 @@
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { HostAddress } from './address-plan.ts';
+import type { Cluster, ClusterNode } from './cluster.ts';
+import { startEcho } from './echo-process.ts';
+import { Namespace } from './namespace.ts';
+import { leafLines } from './network.ts';
+import { type PodPort, podObject } from './pod-objects.ts';
+import { endProcess, type Finished, type RunOptions } from './run-command.ts';
+
+export interface PodOptions {
+  readonly namespace: string;
+  readonly name: string;
+  readonly node: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Default: TCP 8080, named http. An echo server listens on all of them; none: nothing runs in the pod. */
+  readonly ports?: readonly PodPort[];
+  /** Default true. */
+  readonly ready?: boolean;
+}
+
+/** A pod: a namespace with an address, an echo server in it, and the Pod object that says so. */
+export class Pod {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  readonly name: string;
+  readonly node: ClusterNode;
+  readonly address: HostAddress;
+  /** Where its processes run; `host.run([...])` runs a command in the pod. */
+  readonly host: Namespace;
+  readonly ports: readonly PodPort[];
+  readonly #labels: Readonly<Record<string, string>>;
+  readonly #uid = randomUUID();
+  readonly #created = new Date().toISOString();
+  readonly #link: string;
+  #echo: ChildProcess | undefined;
+  #ready: boolean;
+
+  private constructor(cluster: Cluster, node: ClusterNode, options: PodOptions, host: Namespace) {
+    node.pods += 1;
+    this.cluster = cluster;
+    this.namespace = options.namespace;
+    this.name = options.name;
+    this.node = node;
+    this.address = cluster.plan.pod(node.number, node.pods + 1);
+    this.host = host;
+    this.ports = options.ports ?? [{ name: 'http', port: 8080, protocol: 'TCP' }];
+    this.#labels = options.labels ?? {};
+    this.#link = `p${node.pods}`;
+    this.#ready = options.ready ?? true;
+  }
+
+  /** Use `Cluster.addPod`. */
+  static async create(cluster: Cluster, options: PodOptions): Promise<Pod> {
+    const node = cluster.node(options.node);
+    const host = await Namespace.create({
+      name: `${cluster.name}-${options.name}`,
+      hostname: options.name,
+      resolver: cluster.resolver,
+    });
+    const pod = new Pod(cluster, node, options, host);
+    const { network } = cluster;
+    await node.namespace.ip([
+      `link add ${pod.#link} type veth peer name eth0 netns ${host.name}`,
+      ...network.nearEnd(pod.#link, node.address),
+      ...network.routes('', pod.address, `dev ${pod.#link}`),
+    ]);
+    await host.ip(leafLines('eth0', pod.address, node.address, network.ipv6));
+    await pod.startEcho();
+    pod.#write();
+    return pod;
+  }
+
+  /** `<namespace>/<name>`. */
+  get key(): string {
+    return `${this.namespace}/${this.name}`;
+  }
+
+  /** Its IPv4 address. */
+  get ip(): string {
+    return this.address.v4;
+  }
+
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  /** What its echo server answers: `<cluster>/<pod>`. */
+  get answer(): string {
+    return `${this.cluster.name}/${this.name}`;
+  }
+
+  run(command: readonly string[], options?: RunOptions): Promise<Finished> {
+    return this.host.run(command, options);
+  }
+
+  setReady(ready: boolean): void {
+    this.#ready = ready;
+    this.#write();
+  }
+
+  async startEcho(): Promise<void> {
+    if (this.#echo || this.ports.length === 0) return;
+    this.#echo = await startEcho(this.host, { answer: this.answer, ports: this.ports });
+  }
+
+  /** The server dies; the pod and its object stay. */
+  async stopEcho(): Promise<void> {
+    const echo = this.#echo;
+    this.#echo = undefined;
+    if (echo) await endProcess(echo);
+  }
+
+  /** Use `Cluster.removePod`. */
+  async remove(graceMs: number): Promise<void> {
+    if (graceMs > 0) {
+      this.#write(new Date().toISOString());
+      await wait(graceMs);
+    }
+    this.cluster.objects.remove(this.#file);
+    await this.host.close();
+    await this.node.namespace.ip([`link delete ${this.#link}`]);
+  }
+
+  get #file(): string {
+    return `pods/${this.namespace}.${this.name}.yaml`;
+  }
+
+  #write(deleted?: string): void {
+    const { network } = this.cluster;
+    this.cluster.objects.write(
+      this.#file,
+      podObject({
+        namespace: this.namespace,
+        name: this.name,
+        uid: this.#uid,
+        node: this.node.name,
+        labels: this.#labels,
+        ports: this.ports,
+        ips: network.families(this.address),
+        hostIp: this.node.address.v4,
+        ready: this.#ready,
+        created: this.#created,
+        ...(deleted === undefined ? {} : { deleted }),
+      }),
+    );
+  }
+}
