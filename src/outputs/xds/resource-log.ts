@@ -1,0 +1,213 @@
+import { hash } from 'node:crypto';
+import { resourceFragment } from '../../wire/proto/discovery.ts';
+import { TypeLog } from './type-log.ts';
+
+/** What is put under a name. */
+export interface Resource {
+  readonly name: string;
+  /** The encoded message. */
+  readonly body: Uint8Array;
+  /** Default: a hash of the body. Equal versions must mean equal content, on every replica. */
+  readonly version?: string;
+  /** Bytes of envoy.config.core.v3.Metadata that ride beside the body, outside the version. */
+  readonly metadata?: Uint8Array;
+  /** For the views of streams; never sent. */
+  readonly facts?: unknown;
+}
+
+/** The state of a name at a position. Immutable: a change makes a new entry. */
+export interface Entry {
+  readonly name: string;
+  /** set: has content. removed: gone. withheld: its content is not known; it is not answered at all. */
+  readonly state: 'set' | 'removed' | 'withheld';
+  readonly version: string;
+  /** Position in the log at which it became so. */
+  readonly seq: number;
+  /** Field 2 of DeltaDiscoveryResponse, tag included; empty unless set. */
+  readonly fragment: Buffer;
+  readonly facts: unknown;
+}
+
+/** Somebody who follows the log. */
+export interface LogReader {
+  /** Entries became visible: something may be waiting. */
+  changed(): void;
+  /** Names whose absence was no fact may be absent now. */
+  settled(): void;
+  /** Everything of this type up to here has been read. */
+  floor(typeUrl: string): number;
+  /** It is too far behind: what it has not read was dropped. */
+  overflow(): void;
+}
+
+export interface ResourceLogOptions {
+  /**
+   * Is it a fact that this name, which the log does not hold, does not exist? Where it is not (its origin has not
+   * told everything yet), the name is answered neither with a body nor with a removal. Default: always a fact.
+   */
+  readonly absent?: (typeUrl: string, name: string) => boolean;
+  /** Removed names kept for readers that are behind; beyond it the slowest are cut off. */
+  readonly maxTombstones?: number;
+}
+
+const nothing = Buffer.alloc(0);
+
+/** Names a content: 16 characters of its SHA-256. */
+export const contentVersion = (body: Uint8Array): string => hash('sha256', body, 'base64url').slice(0, 16);
+
+/**
+ * All resources of one server, and in which order they changed. Streams hold cursors into it. Changes become
+ * visible with `flush`, together. Until `open`, nothing is answered: an incomplete log must not lead to removals.
+ */
+export class ResourceLog {
+  readonly #types = new Map<string, TypeLog>();
+  readonly #readers = new Set<LogReader>();
+  readonly #absent: (typeUrl: string, name: string) => boolean;
+  readonly #maxTombstones: number;
+  readonly #shared = new Map<string, unknown>();
+  #position = 0;
+  #nonce = 0;
+  #open = false;
+
+  constructor(options: ResourceLogOptions = {}) {
+    this.#absent = options.absent ?? (() => true);
+    this.#maxTombstones = options.maxTombstones ?? 100_000;
+  }
+
+  /** Of the newest entry. */
+  get position(): number {
+    return this.#position;
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  /** The log holds a complete state: streams may be answered. */
+  open(): void {
+    this.#open = true;
+    this.flush();
+  }
+
+  /** False: nothing changed (the name already has this version and metadata). */
+  set(typeUrl: string, resource: Resource): boolean {
+    const { name, body, metadata, facts } = resource;
+    const version = resource.version ?? contentVersion(body);
+    const type = this.#type(typeUrl);
+    const old = type.get(name);
+    const same = old?.state === 'set' && old.version === version;
+    if (same && !metadata && old.facts === facts) return false;
+    const fragment = resourceFragment({ name, version, typeUrl, body, metadata });
+    if (same && fragment.equals(old.fragment)) {
+      type.replace({ ...old, facts });
+      return false;
+    }
+    type.put({ name, state: 'set', version, seq: this.#next(), fragment, facts });
+    return true;
+  }
+
+  remove(typeUrl: string, name: string): boolean {
+    const type = this.#type(typeUrl);
+    const old = type.get(name);
+    if (!old || old.state === 'removed') return false;
+    const { facts } = old;
+    type.put({ name, state: 'removed', version: '', seq: this.#next(), fragment: nothing, facts });
+    return true;
+  }
+
+  /** The content of the name is unknown for now: clients keep what they have, new ones get no answer. */
+  withhold(typeUrl: string, name: string, facts?: unknown): boolean {
+    const type = this.#type(typeUrl);
+    if (type.get(name)?.state === 'withheld') return false;
+    type.put({ name, state: 'withheld', version: '', seq: this.#next(), fragment: nothing, facts });
+    return true;
+  }
+
+  /** Shows what changed since the last flush to all readers. */
+  flush(): void {
+    this.#shared.clear();
+    for (const [typeUrl, type] of this.#types) {
+      if (type.needsCompaction) this.#compact(typeUrl, type);
+    }
+    if (this.#open) for (const reader of [...this.#readers]) reader.changed();
+  }
+
+  /** The answer of `absent` may have changed. */
+  settle(): void {
+    this.#shared.clear();
+    if (this.#open) for (const reader of [...this.#readers]) reader.settled();
+  }
+
+  /** Returns how to detach. */
+  attach(reader: LogReader): () => void {
+    this.#readers.add(reader);
+    return () => this.#readers.delete(reader);
+  }
+
+  get(typeUrl: string, name: string): Entry | undefined {
+    return this.#types.get(typeUrl)?.get(name);
+  }
+
+  /** Entries that are set, by name. */
+  *entries(typeUrl: string): IterableIterator<Entry> {
+    for (const entry of this.#types.get(typeUrl)?.all() ?? []) if (entry.state === 'set') yield entry;
+  }
+
+  /** Entries of any state that became so after `cursor`, in the order of the log. */
+  since(typeUrl: string, cursor: number): Iterable<Entry> {
+    return this.#types.get(typeUrl)?.since(cursor) ?? [];
+  }
+
+  /** Entries of any state whose name is `prefix` and a last segment. */
+  under(typeUrl: string, prefix: string): Iterable<Entry> {
+    return this.#types.get(typeUrl)?.under(prefix) ?? [];
+  }
+
+  /** Position of the newest entry of a type. */
+  last(typeUrl: string): number {
+    return this.#types.get(typeUrl)?.last ?? 0;
+  }
+
+  /** Whether it is a fact that `name`, of which the log has no entry, does not exist. */
+  isAbsent(typeUrl: string, name: string): boolean {
+    return this.#absent(typeUrl, name);
+  }
+
+  /** Unique among all streams of this log. */
+  nextNonce(): string {
+    this.#nonce += 1;
+    return this.#nonce.toString(36);
+  }
+
+  /** What several streams need between two flushes, made once. */
+  shared<T>(key: string, make: () => T): T {
+    const known = this.#shared.get(key);
+    if (known !== undefined) return known as T;
+    const made = make();
+    this.#shared.set(key, made);
+    return made;
+  }
+
+  #type(typeUrl: string): TypeLog {
+    const known = this.#types.get(typeUrl);
+    if (known) return known;
+    const made = new TypeLog();
+    this.#types.set(typeUrl, made);
+    return made;
+  }
+
+  #next(): number {
+    this.#position += 1;
+    return this.#position;
+  }
+
+  #compact(typeUrl: string, type: TypeLog): void {
+    const floor = () => Math.min(this.#position, ...[...this.#readers].map((r) => r.floor(typeUrl)));
+    type.compact(floor());
+    if (type.tombstones <= this.#maxTombstones) return;
+    for (const reader of [...this.#readers]) {
+      if (reader.floor(typeUrl) < this.#position - type.tombstones / 2) reader.overflow();
+    }
+    type.compact(floor());
+  }
+}

@@ -1,0 +1,96 @@
+import type { Entry } from './resource-log.ts';
+
+/** The resources of one type: by name, by prefix, and in the order in which they changed. */
+export class TypeLog {
+  readonly #entries = new Map<string, Entry>();
+  /** Ascending by seq. An entry that is no longer its name's newest is skipped, and dropped by `compact`. */
+  #changes: Entry[] = [];
+  readonly #prefixes = new Map<string, Set<string>>();
+  #tombstones = 0;
+
+  get last(): number {
+    return this.#changes.at(-1)?.seq ?? 0;
+  }
+
+  get tombstones(): number {
+    return this.#tombstones;
+  }
+
+  get needsCompaction(): boolean {
+    return this.#changes.length > 2 * (this.#entries.size - this.#tombstones) + 256;
+  }
+
+  get(name: string): Entry | undefined {
+    return this.#entries.get(name);
+  }
+
+  all(): Iterable<Entry> {
+    return this.#entries.values();
+  }
+
+  put(entry: Entry): void {
+    if (this.#entries.get(entry.name)?.state === 'removed') this.#tombstones -= 1;
+    if (entry.state === 'removed') this.#tombstones += 1;
+    this.#entries.set(entry.name, entry);
+    this.#changes.push(entry);
+    const prefix = prefixOf(entry.name);
+    if (prefix === undefined) return;
+    const names = this.#prefixes.get(prefix);
+    if (names) names.add(entry.name);
+    else this.#prefixes.set(prefix, new Set([entry.name]));
+  }
+
+  /** Same name, seq and content, other facts. */
+  replace(entry: Entry): void {
+    this.#entries.set(entry.name, entry);
+    const at = this.#after(entry.seq - 1);
+    if (this.#changes[at]?.seq === entry.seq) this.#changes[at] = entry;
+  }
+
+  *since(cursor: number): IterableIterator<Entry> {
+    for (let at = this.#after(cursor); at < this.#changes.length; at += 1) {
+      const entry = this.#changes[at] as Entry;
+      if (this.#entries.get(entry.name) === entry) yield entry;
+    }
+  }
+
+  *under(prefix: string): IterableIterator<Entry> {
+    for (const name of this.#prefixes.get(prefix) ?? []) yield this.#entries.get(name) as Entry;
+  }
+
+  /** Drops what nobody needs: superseded changes, and removals that every reader has read. */
+  compact(floor: number): void {
+    this.#changes = this.#changes.filter((entry) => {
+      if (this.#entries.get(entry.name) !== entry) return false;
+      if (entry.state !== 'removed' || entry.seq > floor) return true;
+      this.#forget(entry.name);
+      return false;
+    });
+  }
+
+  #forget(name: string): void {
+    this.#entries.delete(name);
+    this.#tombstones -= 1;
+    const prefix = prefixOf(name);
+    const names = prefix === undefined ? undefined : this.#prefixes.get(prefix);
+    names?.delete(name);
+    if (names?.size === 0) this.#prefixes.delete(prefix as string);
+  }
+
+  /** Index of the first change with a seq above `cursor`. */
+  #after(cursor: number): number {
+    let low = 0;
+    let high = this.#changes.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#changes[middle] as Entry).seq > cursor) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+/** Globs are a feature of `xdstp:` names; they replace the last segment only. */
+function prefixOf(name: string): string | undefined {
+  return name.startsWith('xdstp:') ? name.slice(0, name.lastIndexOf('/') + 1) : undefined;
+}

@@ -1,0 +1,23 @@
+import type { Entry } from './resource-log.ts';
+
+/** What one kind of peer may see. It comes from the peer's identity, never from what the peer says of itself. */
+export interface View {
+  /** Streams with equal keys see the same, and share encoded messages. */
+  readonly key: string;
+  /**
+   * `sees` gives the same answer for a name for ever. Where it does not, the stream remembers what it sent, and
+   * `DeltaServerStream.refresh` tells it when to look again.
+   */
+  readonly stable: boolean;
+  /** Asked when a name is subscribed to and again before it is sent. What is not seen looks absent. */
+  sees(typeUrl: string, entry: Entry): boolean;
+  /** Other bytes for this view (field 2 of DeltaDiscoveryResponse); default: the entry's own. */
+  fragment?(typeUrl: string, entry: Entry): Buffer;
+}
+
+/** Sees everything of the given types but the names in `hidden`. */
+export function viewOf(key: string, types: readonly string[], hidden: readonly string[] = []): View {
+  const seen = new Set(types);
+  const unseen = new Set(hidden);
+  return { key, stable: true, sees: (typeUrl, entry) => seen.has(typeUrl) && !unseen.has(entry.name) };
+}
