@@ -173,6 +173,17 @@ describe('errors say what was expected, what was found, and where', () => {
   });
 });
 
+test.each([
+  ['gateway.networking.k8s.io/v1', 'TCPRout', false],
+  ['gateway.networking.x-k8s.io/v1alpha1', 'EndpointSelector', false],
+  ['causeway.dev/v1alpha1', 'Anything', false],
+  ['gateway.networking.k8s.io/v1', 'HTTPRoute', true],
+  ['v1', 'Pods', true],
+  ['example.com/v1', 'CompositeBackend', true],
+])('%s %s: somebody else may mean it: %s', (apiVersion, kind, unknownKind) => {
+  expect(project({ apiVersion, kind, metadata: { name: 'a' } })).toMatchObject({ unknownKind });
+});
+
 test('a kind of somebody else is no mistake', () => {
   const result = load('apiVersion: networking.istio.io/v1\nkind: Gateway\nmetadata: {name: a}');
   expect(result).toMatchObject({ unknownKind: true, kind: 'Gateway', namespace: '', name: 'a' });

@@ -113,20 +113,29 @@ function notRead(
     const message = `expected ${versions} for kind ${kind}, found ${quote(apiVersion)}`;
     return { unknownKind: false, error: { path: 'apiVersion', message } };
   }
-  const near = definition ?? nearDefinition(definitions, kind, group);
+  const near = definition ?? misspeltKind(definitions, kind, group);
   const hint = near && {
     hint: `did you mean apiVersion "${near.group === '' ? '' : `${near.group}/`}${near.versions[0]}", kind "${near.kind}"?`,
   };
   // In a group that is ours alone nobody else can mean anything by an unknown kind.
-  const ours = group === 'causeway.dev';
+  const mistake = group === 'causeway.dev' || (near !== undefined && near !== definition);
   const message = `${quote(kind)} in ${quote(apiVersion)} is not a kind that Causeway reads`;
-  return { unknownKind: !ours, error: { path: 'kind', message, ...hint } };
+  return { unknownKind: !mistake, error: { path: 'kind', message, ...hint } };
 }
 
-function nearDefinition(definitions: Definitions, kind: string, group: string): KindDefinition | undefined {
-  const near = nearest(kind, [...definitions.keys()]);
-  const definition = near === undefined ? undefined : definitions.get(near);
-  return definition?.group === group || group === 'causeway.dev' ? definition : undefined;
+/** Kinds of the Gateway API's groups that exist, look like one that is read, and are not. */
+const notOurs = new Set(['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'ListenerSet', 'BackendTLSPolicy', 'XMesh']);
+
+function misspeltKind(definitions: Definitions, kind: string, group: string): KindDefinition | undefined {
+  if (notOurs.has(kind)) return undefined;
+  const ofGroup = [...definitions.values()].filter(
+    (d) => group === 'causeway.dev' || (d.group === group && group.startsWith('gateway.networking.')),
+  );
+  const near = nearest(
+    kind,
+    ofGroup.map((d) => d.kind),
+  );
+  return near === undefined ? undefined : definitions.get(near);
 }
 
 function failure(top: Fields, errors: readonly FieldError[]): ProjectionFailure {

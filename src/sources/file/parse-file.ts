@@ -1,0 +1,165 @@
+import { type Kind, kinds, type Projection, project } from '../../api/kinds.ts';
+import type { ProjectionFailure } from '../../api/project.ts';
+import type { FileProblem } from './file-problem.ts';
+import { type Place, parseYaml, type YamlDocument, type YamlLimits } from './yaml-documents.ts';
+
+/** `<kind>/<key>`: one object of the folder. */
+export type ObjectId = string;
+
+export const objectId = ({ kind, key }: { readonly kind: string; readonly key: string }): ObjectId =>
+  `${kind}/${key}`;
+
+export interface FileObject {
+  readonly id: ObjectId;
+  readonly projection: Projection;
+  readonly place: Place;
+}
+
+export interface ParsedFile {
+  /** Each id once, in the file's order. */
+  readonly objects: readonly FileObject[];
+  readonly problems: readonly FileProblem[];
+  /** Objects that are in the file and broken: their last good version stays in force. */
+  readonly broken: ReadonlySet<ObjectId>;
+  /** Some of it could not be read, so an object that is not found is not known to be gone. */
+  readonly partial: boolean;
+}
+
+/** The objects of one file: documents, `List`s and their items. Never throws. */
+export function parseFile(file: string, source: string, limits?: YamlLimits): ParsedFile {
+  const { documents, fault } = parseYaml(source, limits);
+  const result = {
+    objects: new Map<ObjectId, FileObject>(),
+    problems: [] as FileProblem[],
+    broken: new Set<ObjectId>(),
+    partial: false,
+  };
+  for (const document of documents) {
+    for (const { place, message } of document.faults) {
+      result.partial = true;
+      result.problems.push({ ...anonymous, severity: 'error', file, ...place, message });
+    }
+    if (document.faults.length === 0) readObject(file, document, document.value, '', undefined, result);
+  }
+  if (fault) {
+    result.partial = true;
+    const message = `${fault.message}; nothing after this was read`;
+    result.problems.push({ ...anonymous, severity: 'error', file, ...fault.place, message });
+  }
+  return { ...result, objects: [...result.objects.values()] };
+}
+
+const anonymous = { kind: '', namespace: '', name: '', path: '' } as const;
+
+interface Result {
+  readonly objects: Map<ObjectId, FileObject>;
+  readonly problems: FileProblem[];
+  readonly broken: Set<ObjectId>;
+  partial: boolean;
+}
+
+const maxItems = 20_000;
+
+/** `at`: where in the document the object stands, with a trailing dot. */
+function readObject(
+  file: string,
+  document: YamlDocument,
+  value: unknown,
+  at: string,
+  typed: { readonly apiVersion: unknown; readonly kind: string } | undefined,
+  result: Result,
+): void {
+  const fields =
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...typed, ...value } : value;
+  const list = asList(fields);
+  if (list && at === '') {
+    for (const [i, item] of list.items.slice(0, maxItems).entries()) {
+      readObject(file, document, item, `items[${i}].`, list.typed, result);
+    }
+    if (list.items.length <= maxItems) return;
+    const message = `expected at most ${maxItems} items, found ${list.items.length}`;
+    result.partial = true;
+    result.problems.push({
+      ...anonymous,
+      severity: 'error',
+      file,
+      ...document.locate('items'),
+      path: 'items',
+      message,
+    });
+    return;
+  }
+  const projection = project(fields);
+  if ('errors' in projection) {
+    refuse(file, document, projection, at, result);
+    return;
+  }
+  const { namespace, name } = projection.value.metadata;
+  const place = document.locate(at === '' ? 'kind' : at);
+  const id = objectId(projection);
+  const first = result.objects.get(id);
+  if (first) {
+    const message = `expected each object once, found it at line ${first.place.line} as well; that one is taken`;
+    result.problems.push({
+      severity: 'error',
+      file,
+      ...place,
+      kind: projection.kind,
+      namespace,
+      name,
+      path: '',
+      message,
+    });
+    return;
+  }
+  result.objects.set(id, { id, projection, place });
+}
+
+function refuse(
+  file: string,
+  document: YamlDocument,
+  failure: ProjectionFailure,
+  at: string,
+  result: Result,
+): void {
+  const { unknownKind, kind, namespace, name, errors } = failure;
+  for (const error of errors) {
+    const { line, column } = document.locate(at + error.path);
+    result.problems.push({
+      severity: unknownKind ? 'note' : 'error',
+      file,
+      line,
+      column,
+      kind,
+      namespace,
+      name,
+      path: at + error.path,
+      message: error.message,
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+    });
+  }
+  if (unknownKind) return;
+  const definition = Object.hasOwn(kinds, kind) ? kinds[kind as Kind] : undefined;
+  if (definition && name !== '') {
+    result.broken.add(
+      objectId({ kind, key: definition.namespaced ? `${namespace || 'default'}/${name}` : name }),
+    );
+  } else {
+    result.partial = true;
+  }
+}
+
+/** `kind: List`, or a list of one kind, whose items may leave out what the list says. */
+function asList(
+  value: unknown,
+):
+  | {
+      readonly items: readonly unknown[];
+      readonly typed: { readonly apiVersion: unknown; readonly kind: string } | undefined;
+    }
+  | undefined {
+  const { kind, apiVersion, items } = (value ?? {}) as Record<string, unknown>;
+  if (typeof kind !== 'string' || !kind.endsWith('List') || !Array.isArray(items)) return undefined;
+  const of = kind.slice(0, -'List'.length);
+  return { items, typed: of === '' ? undefined : { apiVersion, kind: of } };
+}
