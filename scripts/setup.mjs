@@ -38,8 +38,11 @@ function installPackages() {
 function generateDescriptors() {
   const script = join(root, 'scripts', 'descriptors.mjs');
   const mark = join(root, 'build', 'descriptors.mark');
-  const want = hash(readFileSync(script) + readFileSync(join(root, 'package-lock.json')));
-  if (existsSync(mark) && readFileSync(mark, 'utf8') === want) return;
+  const proto = join(root, 'src', 'wire', 'proto');
+  const sources = [script, join(root, 'package-lock.json'), join(proto, 'causeway.proto')];
+  const want = hash(sources.map((file) => readFileSync(file, 'utf8')).join('\n'));
+  const made = existsSync(join(proto, 'descriptors.json')) && existsSync(mark);
+  if (made && readFileSync(mark, 'utf8') === want) return;
   if (!run(process.execPath, [script])) fail('the protobuf descriptors could not be generated, see above');
   mkdirSync(dirname(mark), { recursive: true });
   writeFileSync(mark, want);
