@@ -1,0 +1,104 @@
+import type { Export } from '../../model/compiled.ts';
+import { formatOriginName } from '../../model/relay/names.ts';
+import { encodeOriginStatus } from '../../model/relay/origin-status.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { messageName, typeUrls } from '../../wire/proto/type-urls.ts';
+import { ResourceLog } from '../xds/resource-log.ts';
+import { type PublishedResource, type Publisher, renderExport } from './render.ts';
+
+const heartbeatMs = 2_000;
+
+export interface PublishedStateOptions extends Publisher {
+  /** Start of this process' life, epoch milliseconds: of two publishers of a cluster the greater one counts. */
+  readonly epoch: number;
+  readonly clock: Clock;
+}
+
+/**
+ * What this cluster tells its relays, in a log that their links read. Nothing is answered before the first
+ * `update`: a controller that is starting must not look like one that has nothing.
+ */
+export class PublishedState {
+  readonly log = new ResourceLog();
+  readonly #options: PublishedStateOptions;
+  readonly #rendered = new Map<
+    string,
+    { readonly from: Export; readonly resources: readonly PublishedResource[] }
+  >();
+  #sequence = 0;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: PublishedStateOptions) {
+    this.#options = options;
+  }
+
+  get epoch(): number {
+    return this.#options.epoch;
+  }
+
+  get isOpen(): boolean {
+    return this.log.isOpen;
+  }
+
+  /** Takes everything that is exported now; only what is another object than before is looked at. */
+  update(exports: ReadonlyMap<string, Export>): void {
+    let changed = false;
+    for (const [key, exported] of exports) {
+      const before = this.#rendered.get(key);
+      if (before?.from === exported) continue;
+      changed = this.#replace(key, exported, before?.resources ?? []) || changed;
+    }
+    for (const [key, { resources }] of this.#rendered) {
+      if (exports.has(key)) continue;
+      for (const { typeUrl, name } of resources) this.log.remove(typeUrl, name);
+      this.#rendered.delete(key);
+      changed = true;
+    }
+    if (changed) this.#sequence += 1;
+    if (this.log.isOpen && !changed) return;
+    this.#beat();
+    if (!this.log.isOpen) this.log.open();
+  }
+
+  close(): void {
+    this.#cancel?.();
+  }
+
+  /** New shards before old ones go: their union never shrinks on the way. */
+  #replace(key: string, exported: Export, before: readonly PublishedResource[]): boolean {
+    const { clock } = this.#options;
+    const resources = renderExport(exported, this.#options, clock.now());
+    this.#rendered.set(key, { from: exported, resources });
+    const versions = new Map(before.map((r) => [r.name, r.version]));
+    let changed = false;
+    for (const { typeUrl, ...resource } of resources) {
+      if (versions.get(resource.name) === resource.version) continue;
+      changed = this.log.set(typeUrl, resource) || changed;
+    }
+    const names = new Set(resources.map((r) => r.name));
+    for (const { typeUrl, name } of before) {
+      if (!names.has(name)) changed = this.log.remove(typeUrl, name) || changed;
+    }
+    return changed;
+  }
+
+  #beat(): void {
+    const { set, cluster, epoch, clock } = this.#options;
+    this.#cancel?.();
+    const counts: Record<string, number> = {};
+    for (const typeUrl of [typeUrls.cluster, typeUrls.assignment]) counts[messageName(typeUrl)] = 0;
+    for (const { resources } of this.#rendered.values()) {
+      for (const { typeUrl } of resources) {
+        const type = messageName(typeUrl);
+        counts[type] = (counts[type] ?? 0) + 1;
+      }
+    }
+    const status = { epoch, sequence: this.#sequence, synced: true, counts, sentAt: clock.now() };
+    this.log.set(typeUrls.originStatus, {
+      name: formatOriginName({ set, cluster }),
+      body: encodeOriginStatus(status),
+    });
+    this.log.flush();
+    this.#cancel = clock.after(heartbeatMs, () => this.#beat());
+  }
+}

@@ -1,0 +1,95 @@
+import { type Client, type ClientDuplexStream, Metadata, type StatusObject, status } from '@grpc/grpc-js';
+import { Backoff } from './backoff.ts';
+import type { Clock } from './clock.ts';
+import { AppError, messageOf } from './errors.ts';
+import { peerError } from './tls.ts';
+
+/** One end of an open call. */
+export interface Duplex {
+  /** False: no more until `drained`. */
+  send(message: Buffer): boolean;
+  /** Ends the call; `closed` follows with this. */
+  fail(error: AppError): void;
+}
+
+export interface DuplexHandler {
+  /** A throw ends the call. */
+  receive(message: Buffer): void;
+  drained(): void;
+  closed(error: AppError): void;
+}
+
+export interface DuplexLoopOptions {
+  readonly client: Client;
+  /** `host:port`, for messages. */
+  readonly target: string;
+  /** `/package.Service/Method`. */
+  readonly path: string;
+  /** Headers of each call. */
+  readonly headers?: () => Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** A call begins; whether the peer answers is not known yet. */
+  readonly open: (duplex: Duplex) => DuplexHandler;
+}
+
+const bytes = (message: Buffer): Buffer => message;
+
+/**
+ * Keeps one bidirectional call open: when it ends it is made again, after 100 ms to 1 s with jitter, from the
+ * shortest again once the peer has sent something.
+ */
+export class DuplexLoop {
+  readonly #options: DuplexLoopOptions;
+  readonly #backoff: Backoff;
+  #call: ClientDuplexStream<Buffer, Buffer> | undefined;
+  #cancel: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: DuplexLoopOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff({ minMs: 100, maxMs: 1_000, random: options.random });
+    this.#dial();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel?.();
+    this.#call?.cancel();
+  }
+
+  #dial(): void {
+    const { client, path, headers, target } = this.#options;
+    const metadata = new Metadata();
+    for (const [key, value] of Object.entries(headers?.() ?? {})) metadata.set(key, value);
+    const call = client.makeBidiStreamRequest<Buffer, Buffer>(path, bytes, bytes, metadata);
+    this.#call = call;
+    let reason: AppError | undefined;
+    const fail = (error: AppError): void => {
+      reason ??= error;
+      call.cancel();
+    };
+    const handler = this.#options.open({ send: (message) => call.write(message), fail });
+    call.on('data', (message: Buffer) => {
+      if (this.#call !== call) return;
+      this.#backoff.reset();
+      try {
+        handler.receive(message);
+      } catch (cause) {
+        fail(cause instanceof AppError ? cause : new AppError('E_XDS_STREAM', messageOf(cause), { cause }));
+      }
+    });
+    call.on('drain', () => handler.drained());
+    // The status event follows every error and every end.
+    call.on('error', () => {});
+    call.on('status', (s: StatusObject) => {
+      if (this.#call !== call) return;
+      this.#call = undefined;
+      handler.closed(
+        reason ?? peerError(target, s.code === status.OK ? 'the peer ended the stream' : s.details),
+      );
+      if (this.#closed) return;
+      this.#cancel = this.#options.clock.after(this.#backoff.next(), () => this.#dial());
+    });
+  }
+}
