@@ -68,9 +68,13 @@ function formatLabel(bytes: Uint8Array): string {
 export type NameKey = string;
 
 export function nameKey(wire: Uint8Array): NameKey {
-  let key = '';
-  for (const byte of wire) key += String.fromCharCode(byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte);
-  return key;
+  const folded = Buffer.from(wire);
+  for (let i = 0; i < folded.length; i += 1) {
+    const byte = folded[i] as number;
+    // Length octets are below 0x40, so folding every octet folds letters only.
+    if (byte >= 0x41 && byte <= 0x5a) folded[i] = byte + 0x20;
+  }
+  return folded.toString('latin1');
 }
 
 /** The root has no parent: its key is given back. */
