@@ -13,6 +13,8 @@ export interface Duplex {
 }
 
 export interface DuplexHandler {
+  /** The peer has taken the call: its headers came. */
+  accepted?(): void;
   /** A throw ends the call. */
   receive(message: Buffer): void;
   drained(): void;
@@ -20,7 +22,8 @@ export interface DuplexHandler {
 }
 
 export interface DuplexLoopOptions {
-  readonly client: Client;
+  /** A function is asked before each call, so that another address may be tried. */
+  readonly client: Client | (() => Client);
   /** `host:port`, for messages. */
   readonly target: string;
   /** `/package.Service/Method`. */
@@ -62,7 +65,8 @@ export class DuplexLoop {
     const { client, path, headers, target } = this.#options;
     const metadata = new Metadata();
     for (const [key, value] of Object.entries(headers?.() ?? {})) metadata.set(key, value);
-    const call = client.makeBidiStreamRequest<Buffer, Buffer>(path, bytes, bytes, metadata);
+    const dialled = typeof client === 'function' ? client() : client;
+    const call = dialled.makeBidiStreamRequest<Buffer, Buffer>(path, bytes, bytes, metadata);
     this.#call = call;
     let reason: AppError | undefined;
     const fail = (error: AppError): void => {
@@ -70,6 +74,7 @@ export class DuplexLoop {
       call.cancel();
     };
     const handler = this.#options.open({ send: (message) => call.write(message), fail });
+    call.on('metadata', () => handler.accepted?.());
     call.on('data', (message: Buffer) => {
       if (this.#call !== call) return;
       this.#backoff.reset();
