@@ -1,0 +1,310 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Ir } from '../../model/ir.ts';
+import { ManualClock } from '../../runtime/clock.ts';
+import { silentLog } from '../../runtime/log.ts';
+import { Metrics } from '../../runtime/metrics.ts';
+import { NftOutput } from './apply.ts';
+import { FakeKernel } from './fake.ts';
+import { backend, endpoint, frontend, ir, node, tcp, to, udp } from './sample-ir.ts';
+import type { Table } from './table.ts';
+
+function start(kernel = new FakeKernel()) {
+  const clock = new ManualClock();
+  const metrics = new Metrics();
+  const output = new NftOutput({
+    node: 'e1',
+    cluster: 'east',
+    runner: kernel,
+    clock,
+    random: () => 0.5,
+    log: silentLog,
+    metrics,
+    hostAddresses: () => new Set(['172.18.1.1']),
+  });
+  return { kernel, clock, metrics, output };
+}
+
+/** Slots without their numbers: a table that evolved lays them out differently from a fresh one. */
+function withoutOrder(table: Table) {
+  const slots = new Map<string, string[]>();
+  const rest: string[] = [];
+  for (const [set, elements] of table.elements) {
+    for (const [key, data] of elements) {
+      if (!set.startsWith('e')) {
+        rest.push(`${set} ${key} ${data}`);
+        continue;
+      }
+      const vip = `${set} ${key.replace(/ \. \d+$/, '')}`;
+      slots.set(vip, [...(slots.get(vip) ?? []), data].sort());
+    }
+  }
+  return { slots: new Map([...slots].sort()), rest: rest.sort(), chains: [...table.chains.keys()].sort() };
+}
+
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+};
+
+async function applyAll(output: NftOutput, clock: ManualClock, states: readonly Ir[]): Promise<void> {
+  for (const state of states) {
+    await output.update(state);
+    clock.advance(300);
+    await settle();
+  }
+  for (let i = 0; i < 3; i++) {
+    clock.advance(2000);
+    await settle();
+  }
+}
+
+const addresses = ['10.10.1.2', '10.10.1.3', '10.10.2.4', '10.20.0.5', 'fd00:10::1', 'fd00:10::2'];
+const backendKeys = ['composite/shop/a/tcp-80', 'composite/shop/b/tcp-80', 'composite/shop/c/tcp-80'];
+const arbitraryEndpoint = fc.record({
+  addresses: fc.uniqueArray(fc.constantFrom(...addresses), { minLength: 1, maxLength: 2 }),
+  port: fc.constantFrom(8080, 9090),
+  health: fc.constantFrom('Healthy' as const, 'Healthy' as const, 'Draining' as const),
+  weight: fc.integer({ min: 1, max: 3 }),
+  snat: fc.boolean(),
+});
+const arbitraryGroup = fc.record({
+  cluster: fc.constantFrom('east', 'west'),
+  network: fc.constant('n1'),
+  region: fc.constant('eu'),
+  zone: fc.constantFrom('a', 'b'),
+  priority: fc.nat({ max: 1 }),
+  weight: fc.nat({ max: 4 }),
+  endpoints: fc.array(arbitraryEndpoint, { maxLength: 4 }),
+});
+const arbitraryBackend = (key: string) =>
+  fc.record({
+    key: fc.constant(key),
+    policy: fc.constantFrom('Even' as const, 'PreferLocal' as const),
+    groups: fc.array(arbitraryGroup, { maxLength: 3 }),
+  });
+const arbitraryPort = fc.record({
+  protocol: fc.constantFrom('TCP' as const, 'UDP' as const),
+  port: fc.constantFrom(80, 81, 443),
+  listeners: fc.constant([]),
+  targets: fc.array(
+    fc.record({ backend: fc.constantFrom(null, ...backendKeys), weight: fc.constantFrom(0, 1, 10, 90) }),
+    { maxLength: 3 },
+  ),
+});
+const arbitraryFrontend = (key: string) =>
+  fc.record({
+    key: fc.constant(key),
+    generation: fc.constant(1),
+    names: fc.constant([]),
+    ttl: fc.constant(5),
+    vips: fc.uniqueArray(fc.constantFrom('10.96.0.1', '10.96.0.2', 'fd00:96::1', 'fd00:96::2'), {
+      maxLength: 2,
+    }),
+    ports: fc.uniqueArray(arbitraryPort, { selector: (p) => `${p.protocol} ${p.port}`, maxLength: 3 }),
+  });
+const arbitraryIr = fc
+  .record({
+    frontends: fc.tuple(...['gateway/a/x', 'gateway/b/y', 'service/a/z'].map(arbitraryFrontend)),
+    present: fc.subarray([0, 1, 2]),
+    backends: fc.tuple(...backendKeys.map(arbitraryBackend)),
+    known: fc.subarray([0, 1, 2]),
+    nodes: fc.subarray([node('e1', ['10.10.1.0/24', 'fd00:10::/64']), node('e2', ['10.10.0.0/16'], 'b')]),
+  })
+  .map((r) =>
+    ir({
+      frontends: r.present.map((i) => r.frontends[i] as (typeof r.frontends)[0]),
+      backends: r.known.map((i) => r.backends[i] as (typeof r.backends)[0]),
+      nodes: r.nodes,
+    }),
+  );
+
+test('changes applied one after the other give the table that a fresh start gives', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(arbitraryIr, { minLength: 1, maxLength: 5 }),
+      fc.constantFrom(1, 7, 1e9),
+      async (states, maxElements) => {
+        const evolved = start();
+        evolved.kernel.maxElements = Math.max(maxElements, 8);
+        await applyAll(evolved.output, evolved.clock, states);
+        const fresh = start();
+        await applyAll(fresh.output, fresh.clock, states.slice(-1));
+        expect(withoutOrder(evolved.kernel.table)).toEqual(withoutOrder(fresh.kernel.table));
+        expect(withoutOrder(evolved.output.table)).toEqual(withoutOrder(evolved.kernel.table));
+        expect(await evolved.output.audit()).toBeUndefined();
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+const store = 'composite/shop/store/tcp-80';
+const one = (endpoints: readonly string[], vip = '10.96.0.1', key = 'gateway/shop/store'): Ir =>
+  ir({
+    frontends: [frontend(key, [vip], [tcp(80, [to(store)]), udp(53, [to(store)])])],
+    backends: [
+      backend(
+        store,
+        endpoints.map((a) => endpoint(a)),
+      ),
+    ],
+    nodes: [node('e1', ['10.10.1.0/24'])],
+  });
+
+test('dataplane 2 one endpoint more or less is at most five commands and no listing', async () => {
+  const vips = Array.from({ length: 1000 }, (_, i) => `10.96.${i >> 8}.${i & 255}`);
+  const all = (n: number): Ir => {
+    const backends = vips.map((_, i) =>
+      backend(
+        `composite/shop/b${i}/tcp-80`,
+        Array.from({ length: i === 7 ? n : 10 }, (_, e) => endpoint(`10.10.${e}.${i & 255}`)),
+      ),
+    );
+    return ir({
+      frontends: vips.map((v, i) =>
+        frontend(`gateway/shop/g${i}`, [v], [tcp(80, [to(`composite/shop/b${i}/tcp-80`)])]),
+      ),
+      backends,
+      nodes: [node('e1', ['10.10.0.0/16'])],
+    });
+  };
+  const { kernel, output } = start();
+  await output.update(all(10));
+  const lists = kernel.lists;
+  for (const n of [11, 10, 9, 10]) {
+    await output.update(all(n));
+    const verbs =
+      kernel.committed
+        .at(-1)
+        ?.split('\n')
+        .filter((l) => /^(add|delete|table|flush)/.test(l)) ?? [];
+    expect(verbs.length).toBeLessThanOrEqual(5);
+    expect(verbs.length).toBeGreaterThan(0);
+  }
+  expect(kernel.lists).toBe(lists);
+});
+
+test('dataplane 3 chains do not grow with VIPs', async () => {
+  const { kernel, output } = start();
+  await output.update(one(['10.10.1.2']));
+  const before = kernel.table.chains.size;
+  const frontends = Array.from({ length: 200 }, (_, i) =>
+    frontend(`gateway/shop/g${i}`, [`10.96.1.${i}`], [tcp(80, [to(store)]), udp(53, [to(store)])]),
+  );
+  await output.update(ir({ frontends, backends: [backend(store, [endpoint('10.10.1.2')])] }));
+  expect(kernel.table.chains.size).toBe(before);
+});
+
+test('what an old verdict leads to is removed a second later, in a transaction of its own', async () => {
+  const { kernel, clock, output } = start();
+  await output.update(one(['10.10.1.2', '10.10.1.3']));
+  await output.update(one(['10.10.1.3']));
+  const slots = () => [...(kernel.table.elements.get('et4') ?? [])].map(([k, v]) => `${k} : ${v}`).sort();
+  expect(slots()).toEqual(['10.96.0.1 . 80 . 0 : 10.10.1.3 . 8080', '10.96.0.1 . 80 . 1 : 10.10.1.3 . 8080']);
+  expect(kernel.table.elements.get('vip4')?.get('10.96.0.1 . tcp . 80')).toBe('goto t4n1');
+  expect(kernel.table.chains.has('t4n2')).toBe(true);
+  clock.advance(999);
+  await settle();
+  expect(kernel.table.chains.has('t4n2')).toBe(true);
+  clock.advance(1);
+  await settle();
+  expect(slots()).toEqual(['10.96.0.1 . 80 . 0 : 10.10.1.3 . 8080']);
+  expect(kernel.table.chains.has('t4n2')).toBe(false);
+});
+
+test('after a failed transaction the whole table is replaced', async () => {
+  const { kernel, output } = start();
+  await output.update(one(['10.10.1.2']));
+  kernel.tamper((state) => state.elements.get('vip4')?.clear());
+  await output.update(one(['10.10.1.2', '10.10.1.3']));
+  expect(kernel.committed.at(-1)).toContain('delete table inet causeway\n');
+  expect(kernel.table.elements.get('et4')?.size).toBe(2);
+});
+
+test('a kernel that refuses everything is tried again until it takes the latest state', async () => {
+  const { kernel, clock, metrics, output } = start();
+  kernel.refuse = () => 'Cannot allocate memory';
+  const first = output.update(one(['10.10.1.2']));
+  await settle();
+  const second = output.update(one(['10.10.1.3']));
+  clock.advance(200);
+  await settle();
+  kernel.refuse = () => undefined;
+  clock.advance(500);
+  expect([...(await first), ...(await second)]).toEqual([]);
+  expect([...(kernel.table.elements.get('et4')?.values() ?? [])]).toEqual(['10.10.1.3 . 8080']);
+  expect(await metrics.registry.metrics()).toMatch(/causeway_nft_failures_total [1-9]/);
+});
+
+test('a VIP that the kernel refuses is left out and named; the others are programmed', async () => {
+  const { kernel, output } = start();
+  kernel.refuse = (text) => (text.includes('10.10.66.6') ? 'Invalid argument' : undefined);
+  const state = (bad: string): Ir =>
+    ir({
+      frontends: Array.from({ length: 20 }, (_, i) =>
+        frontend(`gateway/shop/g${i}`, [`10.96.0.${i + 1}`], [tcp(80, [to(i === 13 ? 'bad' : store)])]),
+      ),
+      backends: [backend(store, [endpoint('10.10.1.2')]), backend('bad', [endpoint(bad)])],
+    });
+  const refused = await output.update(state('10.10.66.6'));
+  expect([...refused.keys()]).toEqual(['gateway/shop/g13']);
+  expect(refused.get('gateway/shop/g13')).toContain('Invalid argument');
+  expect(kernel.table.elements.get('vip4')?.size).toBe(19);
+  expect([...(await output.update(state('10.10.66.7'))).keys()]).toEqual([]);
+  expect(kernel.table.elements.get('vip4')?.size).toBe(20);
+});
+
+test('dataplane 21 a table that somebody changed or deleted is repaired by the next audit', async () => {
+  const { kernel, clock, metrics, output } = start();
+  await output.update(one(['10.10.1.2', '10.10.1.3']));
+  const want = withoutOrder(kernel.table);
+  const edits: [number, () => void][] = [
+    [1, () => kernel.tamper((s) => s.elements.get('et4')?.delete('10.96.0.1 . 80 . 0'))],
+    [1, () => kernel.tamper((s) => s.elements.get('vip4')?.set('10.96.0.9 . tcp . 80', 'goto rej'))],
+    [1, () => kernel.tamper((s) => s.elements.get('own4')?.set('10.96.0.9', ''))],
+    [1, () => kernel.tamper((s) => s.chains.set('masq', []))],
+    [1, () => kernel.tamper((s) => s.chains.set('extra', ['accept']))],
+    [1, () => kernel.drop()],
+  ];
+  for (const [count, edit] of edits) {
+    edit();
+    expect((await output.audit())?.count).toBe(count);
+    for (let i = 0; i < 2; i++) {
+      clock.advance(2000);
+      await settle();
+    }
+    expect(withoutOrder(kernel.table)).toEqual(want);
+    expect(await output.audit()).toBeUndefined();
+  }
+  expect(await metrics.registry.metrics()).toContain('causeway_drift_repaired_total 6');
+});
+
+test('P2 an earlier table is replaced in one transaction and its counters go on', async () => {
+  const { kernel, output } = start();
+  await output.update(one(['10.10.1.2']));
+  const next = start(kernel);
+  const list = kernel.list.bind(kernel);
+  kernel.list = async (terse) =>
+    (await list(terse))?.replace(
+      '10.96.0.1 . tcp . 80 : goto',
+      '10.96.0.1 . tcp . 80 counter packets 7 bytes 420 : goto',
+    );
+  expect(await next.output.inspect()).toBe(true);
+  await next.output.update(one(['10.10.1.2', '10.10.1.3']));
+  expect(kernel.committed.at(-1)).toContain('10.96.0.1 . tcp . 80 counter packets 7 bytes 420 : goto t4n2');
+  await output.close();
+  await next.output.close();
+  expect(kernel.table.elements.get('et4')?.size).toBe(2);
+});
+
+test('close rejects what is not committed', async () => {
+  const { kernel, output } = start();
+  kernel.refuse = () => 'no';
+  const pending = output.update(one(['10.10.1.2']));
+  pending.catch(() => {});
+  await settle();
+  await output.close();
+  await expect(pending).rejects.toThrow('closed');
+  await expect(output.update(one([]))).rejects.toThrow('closed');
+});

@@ -1,0 +1,345 @@
+import { networkInterfaces } from 'node:os';
+import type { Ir } from '../../model/ir.ts';
+import { Backoff } from '../../runtime/backoff.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { messageOf } from '../../runtime/errors.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { refusedPorts } from './bisect.ts';
+import { type Committed, Committer } from './commit.ts';
+import { Mirror } from './mirror.ts';
+import { parseTable } from './parse.ts';
+import { Renderer, type Wanted, type WantedPort } from './render.ts';
+import { NftError, type NftRunner } from './runner.ts';
+import { baseChains } from './schema.ts';
+import { type Drift, drift, emptyTable, type Table } from './table.ts';
+
+export interface NftOutputOptions {
+  readonly node: string;
+  readonly cluster: string;
+  readonly runner: NftRunner;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** How long what an old verdict leads to outlives it. */
+  readonly graceMs?: number;
+  /** Addresses of this machine, which are never a VIP. */
+  readonly hostAddresses?: () => ReadonlySet<string>;
+  /** After each commit, with what was wanted before and is now. Must not throw. */
+  readonly onCommit?: (before: Wanted, after: Wanted) => void;
+}
+
+/** Front ends and back ends that are not, or not wholly, programmed, and why. */
+export type Refused = ReadonlyMap<string, string>;
+
+interface Waiter {
+  readonly resolve: (refused: Refused) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const nothing: Wanted = { ports: new Map(), pods: { 4: [], 6: [] }, refused: new Map() };
+
+/**
+ * Keeps `table inet causeway` as the intermediate representation wants it. The table is changed in place or
+ * replaced in one transaction, never emptied, neither at the start nor by `close`.
+ */
+export class NftOutput {
+  readonly #o: NftOutputOptions;
+  readonly #renderer: Renderer;
+  readonly #mirror: Mirror;
+  readonly #committer: Committer;
+  readonly #backoff: Backoff;
+  /** Everything that talks to the kernel, one after the other. */
+  #queue: Promise<unknown> = Promise.resolve();
+  #latest: Ir | undefined;
+  #waiters: Waiter[] = [];
+  #running = false;
+  #closed = false;
+  /** The mirror says what is in the kernel. */
+  #known = false;
+  #wanted = nothing;
+  /** Ports the kernel refused; tried again when they change. */
+  #quarantine = new Map<WantedPort, string>();
+  /** The kernel lists rules in our own words (other versions of nft may not). */
+  #sameWords: boolean | undefined;
+  #cancelSweep: (() => void) | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(options: NftOutputOptions) {
+    this.#o = options;
+    this.#renderer = new Renderer({ node: options.node, cluster: options.cluster });
+    this.#mirror = new Mirror({ graceMs: options.graceMs ?? 1000 });
+    this.#committer = new Committer(options.runner);
+    this.#backoff = new Backoff({ minMs: 100, maxMs: 10_000, random: options.random });
+  }
+
+  /** Reads the table an earlier process left, for its counters; false: there is none. */
+  async inspect(): Promise<boolean> {
+    return this.#enqueue(async () => {
+      const text = await this.#o.runner.list();
+      const table = text === undefined ? undefined : parseTable(text);
+      if (table) this.#mirror.setCounters(table.counters);
+      return text !== undefined;
+    });
+  }
+
+  /**
+   * Resolves when this or a later state is committed. A refusal by the kernel as a whole is tried again, with the
+   * latest state, until it succeeds; rejects only when closed.
+   */
+  update(ir: Ir): Promise<Refused> {
+    if (this.#closed) return Promise.reject(new NftError('the output is closed'));
+    this.#latest = ir;
+    const committed = new Promise<Refused>((resolve, reject) => this.#waiters.push({ resolve, reject }));
+    if (!this.#running) void this.#run();
+    return committed;
+  }
+
+  /** Compares the kernel's table with what we think it holds and repairs it. Resolves with what differed. */
+  audit(): Promise<Drift | undefined> {
+    return this.#enqueue(async () => {
+      if (this.#wanted === nothing || this.#closed) return undefined;
+      if (!this.#known) {
+        await this.#sync(this.#wanted);
+        return undefined;
+      }
+      const text = await this.#o.runner.list();
+      const found = text === undefined ? undefined : parseTable(text);
+      const different = found
+        ? drift(this.#mirror.table(), this.#comparable(found), (chain) => baseChains.has(chain))
+        : { count: 1, schema: true, example: 'the table is gone' };
+      if (found) this.#mirror.setCounters(found.counters);
+      if (!different) return undefined;
+      this.#o.log.warn({ differences: different.count, example: different.example }, 'table drifted');
+      if (found && !different.schema) this.#mirror.adopt(found, this.#o.clock.now());
+      else this.#known = false;
+      await this.#sync(this.#wanted);
+      this.#driftRepaired.inc(different.count);
+      return different;
+    });
+  }
+
+  /** What we think the kernel holds. */
+  get table(): Table {
+    return this.#known ? this.#mirror.table() : emptyTable;
+  }
+
+  get wanted(): Wanted {
+    return this.#wanted;
+  }
+
+  /** Stops; the table stays as it is. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelSweep?.();
+    this.#wake?.();
+    await this.#queue;
+    this.#fail(new NftError('the output is closed'));
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    while (this.#latest && !this.#closed) {
+      const ir = this.#latest;
+      const waiters = this.#waiters;
+      this.#waiters = [];
+      try {
+        const refused = await this.#enqueue(() => this.#apply(ir));
+        if (this.#latest === ir) this.#latest = undefined;
+        this.#backoff.reset();
+        for (const w of waiters) w.resolve(refused);
+      } catch (error) {
+        this.#waiters = [...waiters, ...this.#waiters];
+        this.#failures.inc();
+        this.#o.log.error({ error: messageOf(error) }, 'table not synced');
+        await this.#pause(this.#backoff.next());
+      }
+    }
+    this.#running = false;
+    if (this.#closed) this.#fail(new NftError('the output is closed'));
+  }
+
+  async #apply(ir: Ir): Promise<Refused> {
+    const addresses = (this.#o.hostAddresses ?? localAddresses)();
+    const rendered = this.#renderer.render(ir, addresses);
+    const wanted = await this.#sync(rendered);
+    const refused = new Map(wanted.refused);
+    for (const [port, message] of this.#quarantine) refused.set(port.frontend, message);
+    this.#gauges.vips.set(wanted.ports.size);
+    this.#gauges.refused.set(refused.size);
+    return refused;
+  }
+
+  /** Commits additions and switches now and arranges for removals. Resolves with what is in force. */
+  async #sync(rendered: Wanted): Promise<Wanted> {
+    const started = performance.now();
+    const before = this.#wanted;
+    let wanted = this.#withoutQuarantine(rendered);
+    let committed: Committed;
+    try {
+      committed = this.#known
+        ? await this.#committer.commit(this.#mirror.advance(wanted, this.#o.clock.now()))
+        : await this.#replace(wanted);
+    } catch (error) {
+      this.#known = false;
+      if (!(error instanceof NftError)) throw error;
+      const bad = await refusedPorts(this.#o.runner, wanted);
+      for (const [port, message] of bad) this.#quarantine.set(port, message);
+      wanted = this.#withoutQuarantine(rendered);
+      committed = await this.#replace(wanted);
+    }
+    this.#known = true;
+    this.#wanted = wanted;
+    this.#arrangeSweep();
+    this.#report('table synced', committed, started, wanted.ports.size);
+    this.#o.onCommit?.(before, wanted);
+    return wanted;
+  }
+
+  /** In one transaction where it fits; else the table that is there is changed, or a new one filled, piece by piece. */
+  async #replace(wanted: Wanted): Promise<Committed> {
+    const now = this.#o.clock.now();
+    this.#mirror.clear();
+    let committed = await this.#committer.replace(this.#mirror.advance(wanted, now));
+    if (!committed) {
+      const text = await this.#o.runner.list();
+      const found = text === undefined ? undefined : parseTable(text);
+      this.#mirror.clear();
+      const expected = this.#mirror.table();
+      if (found && !drift({ ...expected, elements: found.elements }, withBaseOnly(found), () => true)) {
+        this.#mirror.adopt(found, now);
+      } else {
+        await this.#committer.replace([]);
+      }
+      committed = await this.#committer.commit(this.#mirror.advance(wanted, now));
+    }
+    this.#sameWords ??= await this.#listsOurWords();
+    return committed;
+  }
+
+  async #listsOurWords(): Promise<boolean> {
+    const text = await this.#o.runner.list(true);
+    const found = text === undefined ? undefined : parseTable(text);
+    const expected = { ...this.#mirror.table(), elements: new Map() };
+    const different = found && drift(expected, { ...found, elements: new Map() }, () => true);
+    if (different)
+      this.#o.log.warn(
+        { example: different.example },
+        'nft lists rules in other words: only elements are audited',
+      );
+    return !different;
+  }
+
+  #comparable(found: Table): Table {
+    if (this.#sameWords !== false) return found;
+    const { declarations, chains } = this.#mirror.table();
+    return { ...found, declarations, chains };
+  }
+
+  #withoutQuarantine(wanted: Wanted): Wanted {
+    if (this.#quarantine.size === 0) return wanted;
+    const ports = new Map(wanted.ports);
+    for (const port of this.#quarantine.keys()) {
+      if (ports.get(port.key) === port) ports.delete(port.key);
+      else this.#quarantine.delete(port);
+    }
+    return { ...wanted, ports };
+  }
+
+  #arrangeSweep(): void {
+    this.#cancelSweep?.();
+    this.#cancelSweep = undefined;
+    const wait = this.#mirror.untilSweep(this.#o.clock.now());
+    if (wait === undefined || this.#closed) return;
+    this.#cancelSweep = this.#o.clock.after(wait, () => {
+      void this.#enqueue(() => this.#sweep());
+    });
+  }
+
+  async #sweep(): Promise<void> {
+    if (!this.#known || this.#closed) return;
+    const started = performance.now();
+    try {
+      const committed = await this.#committer.commit(this.#mirror.sweep(this.#o.clock.now()));
+      this.#report('leftovers removed', committed, started, this.#wanted.ports.size);
+      this.#arrangeSweep();
+    } catch (error) {
+      this.#failures.inc();
+      this.#o.log.error({ error: messageOf(error) }, 'leftovers not removed');
+      this.#known = false;
+      await this.#sync(this.#wanted).catch(() => {});
+    }
+  }
+
+  #report(message: string, committed: Committed, started: number, vips: number): void {
+    if (committed.transactions === 0) return;
+    const ms = performance.now() - started;
+    this.#commands.inc(committed.commands);
+    this.#seconds.observe(ms / 1000);
+    this.#o.log.info({ vips, ...committed, ms: Math.round(ms * 10) / 10 }, message);
+  }
+
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work);
+    this.#queue = result.catch(() => {});
+    return result;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#o.clock.after(ms, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  #fail(error: unknown): void {
+    for (const w of this.#waiters.splice(0)) w.reject(error);
+  }
+
+  get #commands() {
+    return this.#o.metrics.counter({ name: 'nft_commands_total', help: 'commands committed to nftables' });
+  }
+
+  get #failures() {
+    return this.#o.metrics.counter({
+      name: 'nft_failures_total',
+      help: 'transactions that nftables refused',
+    });
+  }
+
+  get #driftRepaired() {
+    return this.#o.metrics.counter({
+      name: 'drift_repaired_total',
+      help: 'differences between the kernel and what was programmed, repaired',
+    });
+  }
+
+  get #seconds() {
+    return this.#o.metrics.histogram({
+      name: 'sync_seconds',
+      help: 'time to bring the table to a new state',
+      buckets: [0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    });
+  }
+
+  get #gauges() {
+    const { metrics } = this.#o;
+    return {
+      vips: metrics.gauge({ name: 'vip_ports', help: 'VIP ports in the table' }),
+      refused: metrics.gauge({ name: 'refused', help: 'front ends and back ends not wholly programmed' }),
+    };
+  }
+}
+
+/** Dispatch chains are taken as they are found; base chains must be ours. */
+function withBaseOnly(found: Table): Table {
+  return { ...found, chains: new Map([...found.chains].filter(([name]) => baseChains.has(name))) };
+}
+
+function localAddresses(): ReadonlySet<string> {
+  return new Set(Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map((a) => a.address)));
+}
