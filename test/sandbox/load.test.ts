@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLoad } from '../../src/cli/playground/load-process.ts';
 import { Network } from '../../src/cli/playground/network.ts';
 import type { Pod } from '../../src/cli/playground/pod.ts';
-import type { LoadResult } from '../../src/cli/playground/tally.ts';
+import type { Tally } from '../../src/cli/playground/tally.ts';
 
 let network: Network;
 let pod: Pod;
@@ -54,7 +54,7 @@ test('a name that nobody resolves is a failure of each request', async () => {
 });
 
 test('it runs on until it is stopped, and what it said between adds up to the total', async () => {
-  const deltas: LoadResult[] = [];
+  const deltas: Tally[] = [];
   let enough = (): void => {};
   const three = new Promise<void>((resolve) => {
     enough = resolve;
@@ -67,5 +67,5 @@ test('it runs on until it is stopped, and what it said between adds up to the to
   await three;
   const total = await load.stop();
   expect(total.failed).toBe(0);
-  expect(deltas.reduce((n, d) => n + d.requests, 0)).toBe(total.requests);
+  expect(deltas.reduce((n, d) => n + d.result.requests, 0)).toBe(total.requests);
 });

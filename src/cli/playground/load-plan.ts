@@ -1,4 +1,4 @@
-import type { LoadResult } from './tally.ts';
+import type { TallyState } from './tally.ts';
 
 /** What a client does. It ends after `requests`, after `seconds`, or when it is stopped. */
 export interface LoadPlan {
@@ -23,4 +23,4 @@ export interface LoadPlan {
 }
 
 /** One line of a client's standard output. The last one is the total. */
-export type LoadLine = { readonly delta: LoadResult } | { readonly total: LoadResult };
+export type LoadLine = { readonly delta: TallyState } | { readonly total: TallyState };

@@ -3,7 +3,7 @@ import { AppError } from '../../runtime/errors.ts';
 import { besideThis } from './beside.ts';
 import type { LoadLine, LoadPlan } from './load-plan.ts';
 import type { Namespace } from './namespace.ts';
-import type { LoadResult } from './tally.ts';
+import { type LoadResult, Tally } from './tally.ts';
 
 export interface Load {
   /** Resolves when the client has ended. */
@@ -13,7 +13,7 @@ export interface Load {
 }
 
 /** Starts a client in a namespace. `onDelta` is called each `plan.everyMs` with what happened since. */
-export function startLoad(host: Namespace, plan: LoadPlan, onDelta?: (delta: LoadResult) => void): Load {
+export function startLoad(host: Namespace, plan: LoadPlan, onDelta?: (delta: Tally) => void): Load {
   const child = host.start([process.execPath, besideThis('load'), JSON.stringify(plan)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -22,8 +22,8 @@ export function startLoad(host: Namespace, plan: LoadPlan, onDelta?: (delta: Loa
   if (child.stdout) {
     createInterface({ input: child.stdout }).on('line', (text) => {
       const line = JSON.parse(text) as LoadLine;
-      if ('total' in line) total = line.total;
-      else onDelta?.(line.delta);
+      if ('total' in line) total = Tally.from(line.total).result;
+      else onDelta?.(Tally.from(line.delta));
     });
   }
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -153,8 +153,8 @@ let ended = false;
 function end(): void {
   if (ended) return;
   ended = true;
-  if (plan.everyMs !== undefined) say({ delta: delta.result });
-  say({ total: total.result });
+  if (plan.everyMs !== undefined) say({ delta: delta.toJSON() });
+  say({ total: total.toJSON() });
   process.stdout.end(() => process.exit(0));
 }
 
@@ -164,7 +164,7 @@ process.on('SIGTERM', () => {
 });
 if (plan.everyMs !== undefined) {
   setInterval(() => {
-    say({ delta: delta.result });
+    say({ delta: delta.toJSON() });
     delta = new Tally();
   }, plan.everyMs);
 }

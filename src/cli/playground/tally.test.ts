@@ -56,3 +56,14 @@ test('adding two tallies equals counting everything in one', () => {
   a.add(b);
   expect(a.result).toEqual(all.result);
 });
+
+test('a tally survives JSON', () => {
+  const tally = new Tally();
+  tally.answer('east/a', 1);
+  tally.answer('east/a', 9);
+  tally.answer('west/b', 70_000);
+  tally.fail('timeout');
+  const back = Tally.from(JSON.parse(JSON.stringify(tally)));
+  expect(back.result).toEqual(tally.result);
+  expect(back.percentile(0.99)).toBe(tally.percentile(0.99));
+});

@@ -10,6 +10,13 @@ export interface LoadResult {
   readonly p99: number | null;
 }
 
+/** A tally as JSON: durations as pairs of bucket and count. */
+export interface TallyState {
+  readonly answers: Readonly<Record<string, number>>;
+  readonly errors: Readonly<Record<string, number>>;
+  readonly durations: readonly (readonly [number, number])[];
+}
+
 const first = 0.01;
 const growth = 1.02;
 const buckets = 900;
@@ -47,6 +54,29 @@ export class Tally {
     other.#durations.forEach((n, i) => {
       this.#durations[i] = (this.#durations[i] ?? 0) + n;
     });
+  }
+
+  static from(state: TallyState): Tally {
+    const tally = new Tally();
+    for (const [who, n] of Object.entries(state.answers)) {
+      tally.#answers.set(who, n);
+      tally.#answered += n;
+    }
+    for (const [why, n] of Object.entries(state.errors)) {
+      tally.#errors.set(why, n);
+      tally.#failed += n;
+    }
+    for (const [bucket, n] of state.durations) if (bucket < buckets) tally.#durations[bucket] = n;
+    return tally;
+  }
+
+  toJSON(): TallyState {
+    const durations = [...this.#durations].flatMap((n, i) => (n > 0 ? [[i, n] as const] : []));
+    return {
+      answers: Object.fromEntries(this.#answers),
+      errors: Object.fromEntries(this.#errors),
+      durations,
+    };
   }
 
   /** Upper edge of the bucket in which the share `q` of all answered requests is reached. */

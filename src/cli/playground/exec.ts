@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { AppError } from '../../runtime/errors.ts';
+import { enterCommand } from './namespace.ts';
+import { sandboxEnvironment } from './sandbox.ts';
+import { findSession } from './session.ts';
+
+/**
+ * `causeway playground exec WHERE -- COMMAND`: runs a command in a namespace of this user's running playground.
+ * Resolves with its exit code.
+ */
+export async function runPlaygroundExec(where: string, command: readonly string[]): Promise<number> {
+  const pid = await findSession();
+  if (pid === undefined) {
+    throw new AppError('E_USAGE', 'no playground of yours is running; start one with npm start');
+  }
+  const names = namespacesOf(pid);
+  const name = namespaceFor(where, names);
+  if (name === undefined) {
+    const places = names.filter((n) => n !== 'wan').map(placeOf);
+    throw new AppError(
+      'E_USAGE',
+      `no place is called ${JSON.stringify(where)}; there are ${places.join(' ')}`,
+    );
+  }
+  const enter = ['-t', String(pid), '--user', '--preserve-credentials', '--net', '--mount', '--pid'];
+  const child = spawn('nsenter', [...enter, ...enterCommand(name, command)], {
+    stdio: 'inherit',
+    env: sandboxEnvironment(),
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
+  return new Promise((resolve, reject) => {
+    child.once('error', (cause) =>
+      reject(new AppError('E_SANDBOX', `cannot run nsenter: ${cause}`, { cause })),
+    );
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+function namespacesOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/root/run/netns`).sort();
+  } catch {
+    return [];
+  }
+}
+
+/** A cluster's name means its client; `<cluster>/<node or pod>` is that; `client` is outside all clusters. */
+export function namespaceFor(where: string, names: readonly string[]): string | undefined {
+  const wanted = [`${where}-client`, where.replace('/', '-'), where];
+  return wanted.find((name) => names.includes(name));
+}
+
+const placeOf = (name: string): string => name.replace('-', '/');

@@ -1,0 +1,115 @@
+import type { ChildProcess } from 'node:child_process';
+import { mkdirSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { AppError } from '../../runtime/errors.ts';
+import type { Namespace } from './namespace.ts';
+import { endProcess } from './run-command.ts';
+
+export interface ProcessSpec {
+  /** For people, as `east agent e1`. */
+  readonly name: string;
+  readonly host: Namespace;
+  readonly command: readonly string[];
+  /** Answers 200 once it is ready. */
+  readonly readyUrl: string;
+}
+
+interface Supervised {
+  readonly spec: ProcessSpec;
+  readonly log: string;
+  child: ChildProcess;
+  /** We ended it ourselves. */
+  expected: boolean;
+}
+
+/** Keeps the control plane's processes: their logs, whether they live, and how they end. */
+export class Supervisor {
+  readonly #logs: string;
+  readonly #processes = new Map<string, Supervised>();
+  readonly #onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
+
+  /** `onDeath` is called when a process ends that nobody asked to end. */
+  constructor(options: {
+    logs: string;
+    onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
+  }) {
+    this.#logs = options.logs;
+    this.#onDeath = options.onDeath;
+    mkdirSync(options.logs, { recursive: true });
+  }
+
+  /** Starts a process and resolves when it is ready. Throws E_SANDBOX with its last lines if it does not get so far. */
+  async start(spec: ProcessSpec, timeoutMs = 30_000): Promise<void> {
+    const log = join(this.#logs, `${spec.name.replaceAll(' ', '-')}.log`);
+    const output = openSync(log, 'a');
+    const child = spec.host.start(spec.command, { stdio: ['ignore', output, output] });
+    const supervised: Supervised = { spec, log, child, expected: false };
+    this.#processes.set(spec.name, supervised);
+    let ended: string | undefined;
+    const end = (how: string): void => {
+      ended = how;
+      if (!supervised.expected) this.#onDeath(spec.name, how, this.tail(spec.name));
+    };
+    child.once('error', (error) => end(error.message));
+    child.once('exit', (code, signal) => end(signal ? `killed by ${signal}` : `exit code ${code}`));
+    const deadline = Date.now() + timeoutMs;
+    let answer = 'no answer';
+    while (ended === undefined && Date.now() < deadline) {
+      answer = await readiness(spec.readyUrl);
+      if (answer === '') return;
+      await wait(40);
+    }
+    const why = ended ?? `not ready after ${timeoutMs / 1000} s: ${answer}`;
+    throw new AppError('E_SANDBOX', [`${spec.name}: ${why}`, ...this.tail(spec.name)].join('\n  '));
+  }
+
+  /** Ends a process with a signal that we send. */
+  async kill(name: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    const supervised = this.#get(name);
+    supervised.expected = true;
+    await endProcess(supervised.child, signal);
+  }
+
+  async restart(name: string): Promise<void> {
+    const { spec } = this.#get(name);
+    await this.kill(name);
+    await this.start(spec);
+  }
+
+  alive(name: string): boolean {
+    const { child } = this.#get(name);
+    return child.exitCode === null && child.signalCode === null;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#processes.keys()];
+  }
+
+  /** The last lines of a process's log. */
+  tail(name: string, lines = 8): readonly string[] {
+    try {
+      return readFileSync(this.#get(name).log, 'utf8').trimEnd().split('\n').slice(-lines);
+    } catch {
+      return [];
+    }
+  }
+
+  #get(name: string): Supervised {
+    const found = this.#processes.get(name);
+    if (!found) throw new Error(`no process is called ${name}`);
+    return found;
+  }
+}
+
+/** Empty when ready, or why not. */
+async function readiness(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+    const text = await response.text();
+    return response.ok ? '' : text.trim();
+  } catch (error) {
+    const cause = error instanceof Error ? (error.cause ?? error) : error;
+    return cause instanceof Error ? cause.message : String(cause);
+  }
+}
