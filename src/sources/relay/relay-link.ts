@@ -1,0 +1,266 @@
+import type { Client } from '@grpc/grpc-js';
+import type { Refused } from '../../model/relay/authority.ts';
+import {
+  type ContributionName,
+  contributionGlob,
+  originGlob,
+  parseRelayName,
+  portKeyOf,
+} from '../../model/relay/names.ts';
+import { decodeOriginStatus } from '../../model/relay/origin-status.ts';
+import { defaultLimits } from '../../model/relay/peer-budget.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { DuplexLoop } from '../../runtime/duplex-loop.ts';
+import type { AppError } from '../../runtime/errors.ts';
+import type { Refusal } from '../../wire/proto/discovery.ts';
+import { codec } from '../../wire/proto/registry.ts';
+import { typeUrls } from '../../wire/proto/type-urls.ts';
+import {
+  type ClientConnection,
+  type ClientUpdate,
+  DeltaClientStream,
+  type Upsert,
+} from '../xds/delta-client-stream.ts';
+import { BadContent, decodeCluster, decodeShard } from './decode.ts';
+import { LinkContents } from './link-contents.ts';
+
+export const subscribePath =
+  '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources';
+
+/** What a message from the relay touched. */
+export interface LinkTouched {
+  /** `<port key>/<cluster>` */
+  readonly contributions: ReadonlySet<string>;
+  readonly origins: ReadonlySet<string>;
+  /** Some port may be answered completely now. */
+  readonly answers: boolean;
+}
+
+export interface RelayLinkOptions {
+  readonly set: string;
+  /** Ours: nobody gives it to us. */
+  readonly cluster: string;
+  readonly target: string;
+  readonly clock: Clock;
+  readonly onTouched: (touched: LinkTouched) => void;
+  readonly onRefused: (refused: Refused) => void;
+  /** Up: the relay has sent something. */
+  readonly onState: (state: 'up' | AppError) => void;
+}
+
+const types: readonly ContributionName['type'][] = ['cluster', 'assignment'];
+const typeUrlOf = { cluster: typeUrls.cluster, assignment: typeUrls.assignment } as const;
+
+/** What one relay tells us, over a stream that comes and goes. What it told stays when the stream ends. */
+export class RelayLink {
+  readonly contents = new LinkContents();
+  readonly #options: RelayLinkOptions;
+  readonly #stream: DeltaClientStream;
+  readonly #ports = new Set<string>();
+  /** `<type> <port key>` of globs under which the relay says there is nothing. */
+  readonly #empty = new Set<string>();
+  #loop: DuplexLoop | undefined;
+  #connection = 0;
+  #up = false;
+  #barrier = -1;
+  #passed = false;
+
+  constructor(options: RelayLinkOptions) {
+    this.#options = options;
+    this.#stream = new DeltaClientStream({
+      apply: (update) => this.#apply(update),
+      node: () =>
+        codec('envoy.config.core.v3.Node').encode({ id: options.cluster, user_agent_name: 'causeway' }),
+      passed: (token) => this.#passBarrier(token),
+    });
+    this.#stream.subscribe(typeUrls.originStatus, [originGlob(options.set)]);
+    this.#ask();
+  }
+
+  get target(): string {
+    return this.#options.target;
+  }
+
+  /** The relay has sent something on the connection that is open. */
+  get isUp(): boolean {
+    return this.#up;
+  }
+
+  /** Number of the connection; each has another. */
+  get connection(): number {
+    return this.#connection;
+  }
+
+  dial(client: Client, random: () => number): void {
+    const { target, clock } = this.#options;
+    this.#loop = new DuplexLoop({
+      client,
+      target,
+      path: subscribePath,
+      clock,
+      random,
+      open: (duplex) => {
+        this.opened({ send: (message) => void duplex.send(message), fail: (error) => duplex.fail(error) });
+        return {
+          receive: (message) => this.receive(message),
+          drained: () => {},
+          closed: (error) => this.closed(error),
+        };
+      },
+    });
+  }
+
+  close(): void {
+    this.#loop?.close();
+  }
+
+  opened(connection: ClientConnection): void {
+    this.#connection += 1;
+    this.#passed = false;
+    this.#empty.clear();
+    this.#stream.opened(connection);
+  }
+
+  receive(message: Uint8Array): void {
+    if (!this.#up) {
+      this.#up = true;
+      this.#options.onState('up');
+    }
+    this.#stream.receive(message);
+  }
+
+  closed(error: AppError): void {
+    this.#stream.closed();
+    this.#up = false;
+    this.#passed = false;
+    this.#options.onState(error);
+    const origins = new Set(this.contents.origins.keys());
+    this.#options.onTouched({ contributions: new Set(), origins, answers: false });
+  }
+
+  setPorts(ports: ReadonlySet<string>): void {
+    const { set } = this.#options;
+    const added = [...ports].filter((p) => !this.#ports.has(p));
+    const gone = [...this.#ports].filter((p) => !ports.has(p));
+    for (const port of gone) {
+      this.#ports.delete(port);
+      this.contents.forgetPort(port);
+    }
+    for (const port of added) this.#ports.add(port);
+    for (const type of types) {
+      for (const port of [...added, ...gone]) this.#empty.delete(`${type} ${port}`);
+      const globs = (of: readonly string[]) => of.map((port) => contributionGlob(set, type, port));
+      if (gone.length > 0) this.#stream.unsubscribe(typeUrlOf[type], globs(gone));
+      if (added.length > 0) this.#stream.subscribe(typeUrlOf[type], globs(added));
+    }
+    if (added.length > 0) this.#ask();
+  }
+
+  /** The relay has told everything it has of this port. */
+  isAnswered(port: string): boolean {
+    if (!this.#passed || !this.#ports.has(port)) return false;
+    return types.every((type) => this.#empty.has(`${type} ${port}`) || this.contents.holds(port, type));
+  }
+
+  #ask(): void {
+    this.#passed = false;
+    this.#barrier = this.#stream.barrier();
+  }
+
+  #passBarrier(token: number): void {
+    if (token !== this.#barrier) return;
+    this.#passed = true;
+    const contributions = new Set<string>();
+    for (const port of [...this.contents.partial()]) {
+      this.contents.settle(port);
+      for (const cluster of this.contents.clustersOf(port)) contributions.add(`${port}/${cluster}`);
+    }
+    const origins = new Set<string>();
+    for (const [cluster, heard] of this.contents.origins) {
+      if (heard.connection === this.#connection || this.contents.hasAnyOf(cluster)) continue;
+      this.contents.origins.delete(cluster);
+      origins.add(cluster);
+    }
+    this.#options.onTouched({ contributions, origins, answers: true });
+  }
+
+  #apply(update: ClientUpdate): readonly Refusal[] {
+    const contributions = new Set<string>();
+    const origins = new Set<string>();
+    const refusals: Refusal[] = [];
+    for (const upsert of update.upserts) {
+      const refused = this.#put(update.typeUrl, upsert, contributions, origins);
+      if (!refused) continue;
+      this.#options.onRefused(refused);
+      refusals.push({ name: upsert.name, message: refused.message });
+    }
+    for (const name of update.removals) this.#remove(update.typeUrl, name, contributions, origins);
+    this.#options.onTouched({ contributions, origins, answers: this.#passed });
+    if (this.#passed && !this.contents.partial().next().done) this.#stream.barrier();
+    return refusals;
+  }
+
+  #put(
+    typeUrl: string,
+    upsert: Upsert,
+    contributions: Set<string>,
+    origins: Set<string>,
+  ): Refused | undefined {
+    const name = parseRelayName(upsert.name);
+    if (!name) return { reason: 'name', message: 'expected a name of a contribution or an origin' };
+    if (name.set !== this.#options.set)
+      return { reason: 'set', message: `expected set ${this.#options.set}` };
+    if (name.cluster === this.#options.cluster)
+      return { reason: 'cluster', message: 'this is our own cluster' };
+    if (name.kind === 'origin') {
+      if (typeUrl !== typeUrls.originStatus) return { reason: 'type', message: 'expected an OriginStatus' };
+      try {
+        const status = decodeOriginStatus(upsert.body);
+        const heardAt = this.#options.clock.now();
+        this.contents.origins.set(name.cluster, { status, heardAt, connection: this.#connection });
+        origins.add(name.cluster);
+        return undefined;
+      } catch {
+        return { reason: 'content', message: 'expected a causeway.v1.OriginStatus' };
+      }
+    }
+    const port = portKeyOf(name);
+    if (typeUrl !== typeUrlOf[name.type]) return { reason: 'type', message: `expected a ${name.type}` };
+    if (!this.#ports.has(port)) return undefined;
+    const refused = this.#putPart(name, upsert);
+    if (!refused) contributions.add(`${port}/${name.cluster}`);
+    return refused;
+  }
+
+  #putPart(name: ContributionName, { name: text, body }: Upsert): Refused | undefined {
+    if (name.type === 'cluster') {
+      const facts = decodeCluster(body, text);
+      if (facts instanceof BadContent) return { reason: 'content', message: facts.message };
+      this.contents.setFacts(name, facts);
+      return undefined;
+    }
+    const limit = defaultLimits.endpointsPerShard;
+    const endpoints = decodeShard(body, { name: text, cluster: name.cluster, limit });
+    if (endpoints instanceof BadContent) return { reason: 'content', message: endpoints.message };
+    this.contents.setShard(name, endpoints);
+    return undefined;
+  }
+
+  #remove(typeUrl: string, text: string, contributions: Set<string>, origins: Set<string>): void {
+    for (const type of types) {
+      if (typeUrl !== typeUrlOf[type] || !text.endsWith('/*')) continue;
+      const port = [...this.#ports].find((p) => contributionGlob(this.#options.set, type, p) === text);
+      if (port !== undefined) this.#empty.add(`${type} ${port}`);
+      return;
+    }
+    const name = parseRelayName(text);
+    if (!name) return;
+    if (name.kind === 'origin') {
+      this.contents.origins.delete(name.cluster);
+      origins.add(name.cluster);
+    } else {
+      this.contents.remove(name);
+      contributions.add(`${portKeyOf(name)}/${name.cluster}`);
+    }
+  }
+}

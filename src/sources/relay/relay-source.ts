@@ -1,0 +1,245 @@
+import type { Client } from '@grpc/grpc-js';
+import type { Change, Contribution, Origin } from '../../model/inputs.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { type AppError, messageOf } from '../../runtime/errors.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import type { HeardOrigin } from './link-contents.ts';
+import { type LinkTouched, RelayLink } from './relay-link.ts';
+
+export interface RelaySourceOptions {
+  readonly set: string;
+  readonly cluster: string;
+  /** Where each relay is; the source dials with `dial`. */
+  readonly relays: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly onChanges: (changes: readonly Change[]) => void;
+}
+
+/** After this time without a heartbeat of an origin nothing is known of it any more. */
+const staleAfterMs = 6_000;
+/** With several relays: how long one that does not answer is waited for, when another has answered. */
+const patienceMs = 15_000;
+
+/**
+ * What other clusters contribute to the ports that are imported, as input records. A lost relay or cluster makes
+ * its Origin Stale and takes nothing away; only what a relay says is gone goes.
+ */
+export class RelaySource {
+  readonly #options: RelaySourceOptions;
+  readonly #links: readonly RelayLink[];
+  /** Port key → when it was asked for. */
+  readonly #ports = new Map<string, number>();
+  readonly #complete = new Set<string>();
+  readonly #contributions = new Map<string, Contribution>();
+  readonly #origins = new Map<string, Origin>();
+  #changes: Change[] = [];
+  #cancel: (() => void) | undefined;
+
+  constructor(options: RelaySourceOptions) {
+    this.#options = options;
+    const { metrics, log } = options;
+    const refused = metrics.counter({
+      name: 'relay_refused_total',
+      help: 'resources of peers that were refused',
+      labels: ['reason'],
+    });
+    const up = metrics.gauge({
+      name: 'relay_links',
+      help: 'links to relays, or of members, that are up',
+    });
+    this.#links = options.relays.map(
+      (target) =>
+        new RelayLink({
+          set: options.set,
+          cluster: options.cluster,
+          target,
+          clock: options.clock,
+          onTouched: (touched) => this.#touched(touched),
+          onRefused: ({ reason }) => refused.inc({ reason }),
+          onState: (state) => {
+            up.set(this.#links.filter((l) => l.isUp).length);
+            this.#logState(log, target, state);
+          },
+        }),
+    );
+    this.#logged = new Map();
+    up.set(0);
+  }
+
+  #logged: Map<string, string>;
+
+  get links(): readonly RelayLink[] {
+    return this.#links;
+  }
+
+  /** Every port that is imported was answered completely once. */
+  get isComplete(): boolean {
+    return [...this.#ports.keys()].every((port) => this.#complete.has(port));
+  }
+
+  /** One client for each relay, in their order. */
+  dial(clients: readonly Client[], random: () => number): void {
+    this.#links.forEach((link, i) => {
+      const client = clients[i];
+      if (client) link.dial(client, random);
+    });
+  }
+
+  close(): void {
+    this.#cancel?.();
+    for (const link of this.#links) link.close();
+  }
+
+  /** Asks for exactly these ports; the records of others go. */
+  setImports(ports: ReadonlySet<string>): void {
+    const now = this.#options.clock.now();
+    for (const port of ports) {
+      if (this.#ports.has(port)) continue;
+      this.#ports.set(port, now);
+      this.#changes.push({ kind: 'Import', key: port, value: { complete: false } });
+    }
+    for (const port of [...this.#ports.keys()]) {
+      if (ports.has(port)) continue;
+      this.#ports.delete(port);
+      this.#complete.delete(port);
+      this.#changes.push({ kind: 'Import', key: port, value: undefined });
+      for (const [key, { cluster }] of [...this.#contributions]) {
+        if (key !== `${port}/${cluster}`) continue;
+        this.#contributions.delete(key);
+        this.#changes.push({ kind: 'Contribution', key, value: undefined });
+      }
+    }
+    for (const link of this.#links) link.setPorts(ports);
+    this.#flush();
+  }
+
+  #touched(touched: LinkTouched): void {
+    for (const cluster of touched.origins) {
+      const isNew = !this.#origins.has(cluster);
+      this.#updateOrigin(cluster);
+      if (isNew === this.#origins.has(cluster)) this.#updateAllOf(cluster);
+    }
+    for (const key of touched.contributions) this.#updateContribution(key);
+    if (touched.answers) this.#updateImports();
+    this.#flush();
+  }
+
+  #updateAllOf(cluster: string): void {
+    for (const port of this.#ports.keys()) this.#updateContribution(`${port}/${cluster}`);
+  }
+
+  /** A contribution counts once its origin is known: without it, its network is not. */
+  #updateContribution(key: string): void {
+    const at = key.lastIndexOf('/');
+    const port = key.slice(0, at);
+    const cluster = key.slice(at + 1);
+    const known = this.#origins.has(cluster) && this.#ports.has(port);
+    const next = known ? this.#bestLink(cluster)?.contents.contribution(port, cluster) : undefined;
+    if (this.#contributions.get(key) === next) return;
+    if (next) this.#contributions.set(key, next);
+    else this.#contributions.delete(key);
+    this.#changes.push({ kind: 'Contribution', key, value: next });
+  }
+
+  #updateOrigin(cluster: string): void {
+    const before = this.#origins.get(cluster);
+    const link = this.#bestLink(cluster);
+    const heard = link?.contents.origins.get(cluster);
+    if (!link || !heard) {
+      if (!before) return;
+      this.#origins.delete(cluster);
+      this.#changes.push({ kind: 'Origin', key: cluster, value: undefined });
+      return;
+    }
+    const next = this.#originRecord(cluster, link, heard, before);
+    if (JSON.stringify(next) === JSON.stringify(before)) return;
+    this.#origins.set(cluster, next);
+    this.#changes.push({ kind: 'Origin', key: cluster, value: next });
+    this.#options.metrics
+      .gauge({ name: 'source_synced', help: 'a source is complete and current', labels: ['cluster'] })
+      .set({ cluster }, next.state === 'Synced' ? 1 : 0);
+  }
+
+  #originRecord(cluster: string, link: RelayLink, heard: HeardOrigin, before: Origin | undefined): Origin {
+    const now = this.#options.clock.now();
+    const { region, network, labels, synced } = heard.status;
+    const isFresh = this.#isLive(link, cluster) && now - heard.heardAt < staleAfterMs;
+    const state = !isFresh ? 'Stale' : synced ? 'Synced' : 'Syncing';
+    const staleSince = state !== 'Stale' ? 0 : before?.state === 'Stale' ? before.staleSince : now;
+    return { cluster, region, network, labels, state, staleSince };
+  }
+
+  /** The link whose word counts for an origin: one that hears it now, then the one that knows its latest state. */
+  #bestLink(cluster: string): RelayLink | undefined {
+    let best: RelayLink | undefined;
+    for (const link of this.#links) {
+      if (link.contents.origins.has(cluster) && (!best || this.#isBetter(link, best, cluster))) best = link;
+    }
+    return best;
+  }
+
+  #isBetter(a: RelayLink, b: RelayLink, cluster: string): boolean {
+    const live = Number(this.#isLive(a, cluster)) - Number(this.#isLive(b, cluster));
+    if (live !== 0) return live > 0;
+    const [x, y] = [a, b].map((link) => link.contents.origins.get(cluster)?.status);
+    if (!x || !y) return x !== undefined;
+    return x.epoch === y.epoch ? x.sequence > y.sequence : x.epoch > y.epoch;
+  }
+
+  #isLive(link: RelayLink, cluster: string): boolean {
+    return link.isUp && link.contents.origins.get(cluster)?.connection === link.connection;
+  }
+
+  #updateImports(): void {
+    const now = this.#options.clock.now();
+    for (const [port, since] of this.#ports) {
+      if (this.#complete.has(port)) continue;
+      const answered = this.#links.filter((link) => link.isAnswered(port)).length;
+      if (answered === 0 || (answered < this.#links.length && now - since < patienceMs)) continue;
+      this.#complete.add(port);
+      this.#changes.push({ kind: 'Import', key: port, value: { complete: true } });
+    }
+  }
+
+  #flush(): void {
+    this.#plan();
+    const changes = this.#changes;
+    this.#changes = [];
+    if (changes.length > 0) this.#options.onChanges(changes);
+  }
+
+  /** One timer, for the next origin that falls silent or relay that is waited for no longer. */
+  #plan(): void {
+    const { clock } = this.#options;
+    const now = clock.now();
+    const due: number[] = [];
+    for (const [cluster, origin] of this.#origins) {
+      if (origin.state === 'Stale') continue;
+      const heard = this.#bestLink(cluster)?.contents.origins.get(cluster);
+      if (heard) due.push(heard.heardAt + staleAfterMs);
+    }
+    if (this.#links.length > 1) {
+      for (const [port, since] of this.#ports) if (!this.#complete.has(port)) due.push(since + patienceMs);
+    }
+    const next = Math.min(...due.filter((d) => d > now), ...due.map(() => now + staleAfterMs));
+    this.#cancel?.();
+    if (due.length === 0) return;
+    this.#cancel = clock.after(Math.max(1, next - now), () => {
+      for (const cluster of [...this.#origins.keys()]) this.#updateOrigin(cluster);
+      this.#updateImports();
+      this.#flush();
+    });
+  }
+
+  /** A relay that stays away is one line, not one for each try. */
+  #logState(log: Log, relay: string, state: 'up' | AppError): void {
+    const text = state === 'up' ? 'up' : messageOf(state);
+    if (this.#logged.get(relay) === text) return;
+    this.#logged.set(relay, text);
+    if (state === 'up') log.info({ relay }, 'relay answers');
+    else log.warn({ relay, error: text, code: state.code }, 'relay is lost; what it told stays');
+  }
+}
