@@ -9,6 +9,13 @@ export type ObjectId = string;
 export const objectId = ({ kind, key }: { readonly kind: string; readonly key: string }): ObjectId =>
   `${kind}/${key}`;
 
+/** The id of an object whose names are known, though it may be broken. */
+export function idOf(kind: string, namespace: string, name: string): ObjectId | undefined {
+  if (name === '' || !Object.hasOwn(kinds, kind)) return undefined;
+  const { namespaced } = kinds[kind as Kind];
+  return objectId({ kind, key: namespaced ? `${namespace || 'default'}/${name}` : name });
+}
+
 export interface FileObject {
   readonly id: ObjectId;
   readonly projection: Projection;
@@ -139,20 +146,13 @@ function refuse(
     });
   }
   if (unknownKind) return;
-  const definition = Object.hasOwn(kinds, kind) ? kinds[kind as Kind] : undefined;
-  if (definition && name !== '') {
-    result.broken.add(
-      objectId({ kind, key: definition.namespaced ? `${namespace || 'default'}/${name}` : name }),
-    );
-  } else {
-    result.partial = true;
-  }
+  const id = idOf(kind, namespace, name);
+  if (id === undefined) result.partial = true;
+  else result.broken.add(id);
 }
 
 /** `kind: List`, or a list of one kind, whose items may leave out what the list says. */
-function asList(
-  value: unknown,
-):
+function asList(value: unknown):
   | {
       readonly items: readonly unknown[];
       readonly typed: { readonly apiVersion: unknown; readonly kind: string } | undefined;

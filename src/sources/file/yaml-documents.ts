@@ -73,7 +73,10 @@ export function parseYaml(
   const parser = new Parser();
   // Duplicate keys are looked for here: the composer's own check is quadratic.
   const composer = new Composer({ uniqueKeys: false, prettyErrors: false, logLevel: 'silent' });
-  const end = (message: string) => ({ documents, fault: { place: lines.place(parser.offset), message } });
+  const end = (message: string) => {
+    for (const document of composer.end()) take(document);
+    return { documents, fault: { place: lines.place(parser.offset), message } };
+  };
   let faulty = 0;
   const take = (document: Document.Parsed): string | undefined => {
     const read = readDocument(document, lines, limits);
@@ -89,9 +92,7 @@ export function parseYaml(
   let tokens = 0;
   for (const lexeme of new Lexer().lex(source)) {
     tokens += 1;
-    // Each level of nesting is at most two entries of the stack, beside the document itself.
-    if (parser.stack.length > 2 * limits.depth + 2)
-      return end(`expected at most ${limits.depth} levels of nesting`);
+    if (depthOf(parser) > limits.depth) return end(`expected at most ${limits.depth} levels of nesting`);
     if (tokens > limits.tokens) return end(`expected a document of at most ${limits.tokens} tokens`);
     for (const token of parser.next(lexeme)) {
       if (token.type === 'document') tokens = 0;
@@ -112,6 +113,13 @@ export function parseYaml(
     if (stop !== undefined) return end(stop);
   }
   return { documents };
+}
+
+function depthOf({ stack }: Parser): number {
+  // The document and an unfinished scalar are in the stack as well; counting is for deep ones only.
+  return stack.length < 16
+    ? stack.length
+    : stack.filter(({ type }) => /^(block-(map|seq)|flow-collection)$/.test(type)).length;
 }
 
 const maxFaults = 5;
