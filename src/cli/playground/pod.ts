@@ -100,6 +100,11 @@ export class Pod {
     this.#write();
   }
 
+  /** The API server marks it as being deleted; it still serves. */
+  terminate(): void {
+    this.#write(new Date().toISOString());
+  }
+
   async startEcho(): Promise<void> {
     if (this.#echo || this.ports.length === 0) return;
     this.#echo = await startEcho(this.host, { answer: this.answer, ports: this.ports });
@@ -115,7 +120,7 @@ export class Pod {
   /** Use `Cluster.removePod`. */
   async remove(graceMs: number): Promise<void> {
     if (graceMs > 0) {
-      this.#write(new Date().toISOString());
+      this.terminate();
       await wait(graceMs);
     }
     this.cluster.objects.remove(this.#file);

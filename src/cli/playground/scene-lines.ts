@@ -75,7 +75,7 @@ function trafficLines(traffic: Traffic, { width, paint, nodeOf }: LineOptions): 
   const most = Math.max(...Object.values(answers), 1);
   const podWidth = Math.min(
     Math.max(...Object.keys(answers).map((w) => podOf(w).length), 8),
-    Math.max(8, width - 56),
+    Math.max(8, width - 58),
   );
   let cluster = '';
   for (const [who, n] of Object.entries(answers)) {

@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { AppError } from '../../runtime/errors.ts';
+import { checkSandbox, runInSandbox, type Sandbox } from './sandbox.ts';
+import { claimSession } from './session.ts';
+
+export interface PlaygroundOptions {
+  /** Run the scenes and end; otherwise stay up until Ctrl-C. */
+  readonly once: boolean;
+  /** Print one JSON object last. */
+  readonly json: boolean;
+}
+
+/** Set for the process that runs inside the playground's own sandbox. */
+const insideVariable = 'CAUSEWAY_PLAYGROUND_INSIDE';
+
+const causeway = join(import.meta.dirname, '..', '..', '..', 'bin', 'causeway.mjs');
+
+/**
+ * `npm start`: runs itself in a sandbox and resolves with the exit code: 0 if every scene went as expected, 1 if
+ * not. Throws E_SANDBOX if no sandbox can be made.
+ */
+export async function runPlayground(options: PlaygroundOptions): Promise<number> {
+  if (process.env[insideVariable]) {
+    const { runInside } = await import('./inside.ts');
+    // Processes of the sandbox still run and would keep this one alive; they end with it.
+    process.exit(await runInside(options));
+  }
+  let sandbox: Sandbox | undefined;
+  const session = await claimSession(() => sandbox?.init());
+  if (!session) {
+    throw new AppError(
+      'E_SANDBOX',
+      'a playground of yours is running already; stop it with Ctrl-C, or try it from here:\n' +
+        '  causeway playground exec east -- curl http://store.shop.gw.cluster.local',
+    );
+  }
+  try {
+    checkSandbox();
+    const flags = [...(options.once ? ['--once'] : []), ...(options.json ? ['--json'] : [])];
+    return await runInSandbox({
+      command: [process.execPath, causeway, 'playground', ...flags],
+      env: { ...process.env, [insideVariable]: '1' },
+      onStart: (started) => {
+        sandbox = started;
+      },
+    });
+  } finally {
+    session.close();
+  }
+}
