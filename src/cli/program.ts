@@ -11,6 +11,7 @@ export function createProgram(): Command {
     .description('One stable name and address in front, endpoints of many clusters behind')
     .version(version)
     .configureHelp({ showGlobalOptions: true })
+    .enablePositionalOptions()
     .exitOverride((error) => {
       process.exit(error.exitCode === 0 ? 0 : 2);
     })
@@ -24,6 +25,7 @@ export function createProgram(): Command {
 
 function playgroundCommand(): Command {
   const command = new Command('playground')
+    .enablePositionalOptions()
     .description('two clusters on this machine, in a sandbox of their own, with live traffic')
     .option('--once', 'run the scenes without a terminal; exit 0 if all hold, 1 if not')
     .option('--json', 'print one JSON object last')
@@ -41,7 +43,7 @@ function playgroundCommand(): Command {
       const { runPlaygroundExec } = await import('./playground/exec.ts');
       process.exitCode = await runPlaygroundExec(where, argv);
     });
-  return command.enablePositionalOptions();
+  return command;
 }
 
 function compileCommand(): Command {
