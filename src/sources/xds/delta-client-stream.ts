@@ -163,6 +163,7 @@ export class DeltaClientStream {
       throw new AppError('E_XDS_STREAM', `found a response of type ${response.typeUrl}, not asked for`);
     if (response.typeUrl === typeUrls.originStatus && response.resources.length > 0) this.#complete = true;
     const applied = this.#apply(response);
+    applied.catch(() => {});
     type.acks = type.acks.then(async () => {
       const refusals = await applied;
       this.#remember(type, response, refusals);

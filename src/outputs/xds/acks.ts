@@ -1,0 +1,192 @@
+import type { Programming } from '../../model/inputs.ts';
+import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { type GatewayUse, ProgrammingLedger } from './programming-ledger.ts';
+import type { Entry } from './resource-log.ts';
+import type { Told } from './type-stream.ts';
+
+/** What a node holds is all of these; its position is the least of them. */
+const programmedTypes = [typeUrls.cluster, typeUrls.assignment, typeUrls.listener];
+
+export interface Refused {
+  readonly typeUrl: string;
+  readonly name: string;
+  readonly version: string;
+  readonly message: string;
+}
+
+/** A node as /debug shows it. */
+export interface NodeAcks {
+  readonly node: string;
+  readonly connected: boolean;
+  /** Of the log; -1: its initial state is not acknowledged yet. */
+  readonly position: number;
+  readonly refused: readonly Refused[];
+  readonly bypassed: boolean;
+}
+
+interface NodeRecord {
+  /** The newest stream of the node's agent. */
+  session: AckSession | undefined;
+  /** Greatest position ever acknowledged: what was programmed stays in the kernel when the agent goes. */
+  position: number;
+  refused: Map<string, Refused>;
+  bypassed: boolean;
+}
+
+export interface AckTrackerOptions {
+  /** Position of the log. */
+  readonly head: () => number;
+  /** What `programming`, `connected` or `acknowledged` say may have changed. Must not throw. */
+  readonly onChange?: () => void;
+}
+
+/**
+ * Who holds what: per node the position of the log that its agent acknowledged, and the resources it refused. An
+ * agent acknowledges after the kernel took the change.
+ */
+export class AckTracker {
+  readonly #options: AckTrackerOptions;
+  readonly #nodes = new Map<string, NodeRecord>();
+  readonly #ledger = new ProgrammingLedger();
+  #ready: ReadonlySet<string> | undefined;
+
+  constructor(options: AckTrackerOptions) {
+    this.#options = options;
+  }
+
+  /** An agent's stream begins. A later stream of the same node takes the place of an earlier one. */
+  connect(node: string): AckSession {
+    const record = this.#record(node);
+    const session = new AckSession(record, () => this.#options.onChange?.());
+    record.session = session;
+    record.refused = new Map();
+    this.#options.onChange?.();
+    return session;
+  }
+
+  /** The nodes that are Ready; before the first call every connected node counts. */
+  setReadyNodes(nodes: ReadonlySet<string>): void {
+    this.#ready = nodes;
+    this.#options.onChange?.();
+  }
+
+  /** The Node object is gone: nothing is known of it any more. */
+  forgetNode(node: string): void {
+    if (!this.#nodes.get(node)?.session) this.#nodes.delete(node);
+    this.#options.onChange?.();
+  }
+
+  /** What a Gateway (`<namespace>/<name>`) uses, as rendered; undefined: it is gone. */
+  rendered(gateway: string, use: Omit<GatewayUse, 'position'> | undefined): void {
+    this.#ledger.rendered(gateway, use && { ...use, position: this.#options.head() });
+    this.#options.onChange?.();
+  }
+
+  /** Generations that were Programmed before this process started: they stay so. */
+  restore(latched: ReadonlyMap<string, number>): void {
+    this.#ledger.restore(latched);
+  }
+
+  /** Nodes whose agent is connected. */
+  get connected(): ReadonlySet<string> {
+    return new Set([...this.#nodes].filter(([, r]) => r.session).map(([node]) => node));
+  }
+
+  /**
+   * The node holds everything up to `position`, and refuses none of `names` (default: no Listener at all). It may
+   * have left since: what it held then is what its kernel holds.
+   */
+  acknowledged(node: string, position: number, names?: ReadonlySet<string>): boolean {
+    const record = this.#nodes.get(node);
+    if (!record || record.position < position) return false;
+    const blocks = (r: Refused) => (names ? names.has(r.name) : r.typeUrl === typeUrls.listener);
+    return ![...record.refused.values()].some(blocks);
+  }
+
+  /** key: `<namespace>/<name>`. Latches what has become true. */
+  programming(): ReadonlyMap<string, Programming> {
+    const counted = [...this.#nodes]
+      .filter(([node, r]) => r.session && (!this.#ready || this.#ready.has(node)))
+      .map(([node, r]) => ({
+        node,
+        position: r.session?.position ?? -1,
+        refused: [...r.refused.values()],
+        bypassed: r.bypassed,
+      }));
+    return this.#ledger.evaluate(counted);
+  }
+
+  snapshot(): readonly NodeAcks[] {
+    return [...this.#nodes]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([node, r]) => ({
+        node,
+        connected: r.session !== undefined,
+        position: r.session?.position ?? r.position,
+        refused: [...r.refused.values()],
+        bypassed: r.bypassed,
+      }));
+  }
+
+  #record(node: string): NodeRecord {
+    const known = this.#nodes.get(node);
+    if (known) return known;
+    const made = { session: undefined, position: -1, refused: new Map<string, Refused>(), bypassed: false };
+    this.#nodes.set(node, made);
+    return made;
+  }
+}
+
+/** One stream of one node's agent. */
+export class AckSession {
+  readonly #record: NodeRecord;
+  readonly #onChange: () => void;
+  readonly #positions = new Map<string, number>();
+
+  constructor(record: NodeRecord, onChange: () => void) {
+    this.#record = record;
+    this.#onChange = onChange;
+  }
+
+  get position(): number {
+    return Math.min(...programmedTypes.map((typeUrl) => this.#positions.get(typeUrl) ?? -1));
+  }
+
+  progress(typeUrl: string, position: number): void {
+    this.#positions.set(typeUrl, position);
+    if (!this.#isCurrent) return;
+    this.#record.position = Math.max(this.#record.position, this.position);
+    this.#onChange();
+  }
+
+  answered(typeUrl: string, told: Told, refused: readonly { entry: Entry; message: string }[]): void {
+    if (!this.#isCurrent) return;
+    const { refused: known } = this.#record;
+    if (known.size > 0) {
+      for (const { name } of told.upserts) known.delete(`${typeUrl} ${name}`);
+      for (const name of told.removals) known.delete(`${typeUrl} ${name}`);
+    }
+    for (const { entry, message } of refused) {
+      const { name, version } = entry;
+      known.set(`${typeUrl} ${name}`, { typeUrl, name, version, message });
+    }
+    this.#onChange();
+  }
+
+  /** The node proved that its packets bypass the table, or that they do not. */
+  setBypassed(bypassed: boolean): void {
+    if (!this.#isCurrent || this.#record.bypassed === bypassed) return;
+    this.#record.bypassed = bypassed;
+    this.#onChange();
+  }
+
+  close(): void {
+    if (!this.#isCurrent) return;
+    this.#record.session = undefined;
+    this.#onChange();
+  }
+
+  get #isCurrent(): boolean {
+    return this.#record.session === this;
+  }
+}

@@ -1,0 +1,43 @@
+import type { Counter, Gauge } from 'prom-client';
+import type { Metrics } from '../../runtime/metrics.ts';
+import type { AckTracker } from './acks.ts';
+
+export function xdsMetrics(metrics: Metrics): {
+  readonly streams: Gauge<string>;
+  readonly nacks: Counter<string>;
+  readonly pushBytes: Counter<string>;
+} {
+  return {
+    streams: metrics.gauge({
+      name: 'xds_streams',
+      help: 'Open xDS streams by role of the client',
+      labels: ['role'],
+    }),
+    nacks: metrics.counter({
+      name: 'xds_nacks_total',
+      help: 'Resources refused by xDS clients, by role of the client',
+      labels: ['role'],
+    }),
+    pushBytes: metrics.counter({
+      name: 'xds_push_bytes_total',
+      help: 'Bytes of xDS responses sent, by role of the client',
+      labels: ['role'],
+    }),
+  };
+}
+
+/** Changes of the log that each connected node has not acknowledged, read when the metrics are. */
+export function watchClientLag(metrics: Metrics, acks: AckTracker, head: () => number): void {
+  const gauge = metrics.gauge({
+    name: 'xds_client_lag',
+    help: 'Changes that a connected node has not acknowledged yet',
+    labels: ['node'],
+  });
+  const collect = (): void => {
+    gauge.reset();
+    for (const { node, connected, position } of acks.snapshot()) {
+      if (connected) gauge.set({ node }, head() - Math.max(0, position));
+    }
+  };
+  Object.assign(gauge, { collect });
+}
