@@ -47,6 +47,10 @@ export class Members {
     if (member) member.complete = true;
   }
 
+  isComplete(cluster: string): boolean {
+    return this.#members.get(cluster)?.complete ?? false;
+  }
+
   /** Every member has told everything, or was waited for long enough. */
   isSettled(now: number): boolean {
     return this.#known && [...this.#members.values()].every((m) => m.complete || now >= m.waitUntil);

@@ -8,8 +8,6 @@ export interface PublishedResource {
   readonly name: string;
   readonly parsed: ContributionName;
   readonly typeUrl: string;
-  /** Hash of the body, as the origin says. */
-  readonly version: string;
   /** Bytes of the message, forwarded as they came. */
   readonly body: Uint8Array;
   readonly policy: readonly ExportTarget[];

@@ -23,8 +23,8 @@ test('a peer that sends faster than its rate is read later, not refused', () => 
 });
 
 test('a resource that comes round or comes too far stops', () => {
-  expect(extendPath([], 'hub')).toEqual(['hub']);
-  expect(extendPath(['eu'], 'hub')).toEqual(['eu', 'hub']);
+  expect(extendPath([], 'hub')).toEqual({ path: ['hub'] });
+  expect(extendPath(['eu'], 'hub')).toEqual({ path: ['eu', 'hub'] });
   expect(extendPath(['hub', 'eu'], 'hub')).toMatchObject({ reason: 'loop' });
   expect(extendPath(['a', 'b', 'c', 'd', 'e', 'f'], 'hub')).toMatchObject({ reason: 'hops' });
 });
