@@ -1,3 +1,4 @@
+import { typeUrls } from '../../wire/proto/type-urls.ts';
 import type { Entry } from './resource-log.ts';
 
 /** What one kind of peer may see. It comes from the peer's identity, never from what the peer says of itself. */
@@ -13,6 +14,16 @@ export interface View {
   sees(typeUrl: string, entry: Entry): boolean;
   /** Other bytes for this view (field 2 of DeltaDiscoveryResponse); default: the entry's own. */
   fragment?(typeUrl: string, entry: Entry): Buffer;
+}
+
+const { listener, cluster, assignment, originStatus } = typeUrls;
+const agentView = viewOf('agent', [listener, cluster, assignment, originStatus]);
+const dnsView = viewOf('dns', [listener, originStatus]);
+
+/** What the data planes of a controller's own cluster see; undefined: nothing. */
+export function dataPlaneView(role: string): View | undefined {
+  if (role === 'agent') return agentView;
+  return role === 'dns' ? dnsView : undefined;
 }
 
 /** Sees everything of the given types but the names in `hidden`. */

@@ -1,4 +1,6 @@
 import type { Backend, Frontend, Ir, NodeFacts } from '../../model/ir.ts';
+import { formatOriginName } from '../../model/relay/names.ts';
+import { codec } from '../../wire/proto/registry.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import type { AckTracker } from './acks.ts';
 import { nodesName, renderNodes } from './assignment.ts';
@@ -8,6 +10,13 @@ import type { ResourceLog } from './resource-log.ts';
 export interface XdsOutputOptions {
   readonly log: ResourceLog;
   readonly acks?: AckTracker;
+  /** Who serves: named by the marker that closes the initial state of our own streams. */
+  readonly origin: {
+    readonly set: string;
+    readonly cluster: string;
+    /** Start of this process, epoch milliseconds. */
+    readonly epoch: number;
+  };
 }
 
 /** Keys that changed; others are not looked at. */
@@ -29,12 +38,14 @@ interface Made<T> {
 export class XdsOutput {
   readonly #log: ResourceLog;
   readonly #acks: AckTracker | undefined;
+  readonly #origin: XdsOutputOptions['origin'];
   readonly #frontends = new Map<string, Made<Frontend>>();
   readonly #backends = new Map<string, Made<Backend>>();
 
   constructor(options: XdsOutputOptions) {
     this.#log = options.log;
     this.#acks = options.acks;
+    this.#origin = options.origin;
   }
 
   /** Position of the log at which nodes that follow it hold this. */
@@ -44,8 +55,16 @@ export class XdsOutput {
     const changed = this.#apply(this.#frontends, ir.frontends, touched?.frontends, renderFrontend);
     for (const key of changed) this.#tellAcks(key);
     if (this.#log.isOpen) this.#log.flush();
-    else this.#log.open();
+    else this.#open();
     return this.#log.position;
+  }
+
+  /** The marker says that all is told, and never changes: it is no heartbeat here. */
+  #open(): void {
+    const { epoch } = this.#origin;
+    const body = codec('causeway.v1.OriginStatus').encode({ epoch, synced: true });
+    this.#log.set(typeUrls.originStatus, { name: formatOriginName(this.#origin), body });
+    this.#log.open();
   }
 
   #apply<T>(

@@ -4,12 +4,11 @@ import type { Backend, Frontend, Ir, NodeFacts } from '../../model/ir.ts';
 import { AckTracker } from '../../outputs/xds/acks.ts';
 import { ResourceLog } from '../../outputs/xds/resource-log.ts';
 import { startXdsServer, type XdsServer } from '../../outputs/xds/server.ts';
-import { viewOf } from '../../outputs/xds/view.ts';
+import { dataPlaneView } from '../../outputs/xds/view.ts';
 import { XdsOutput } from '../../outputs/xds/xds-output.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
-import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { IrSource } from './ir-source.ts';
 
 const closers: (() => unknown)[] = [];
@@ -45,12 +44,11 @@ const ir = (frontends: Frontend[], backends: Backend[], nodes: NodeFacts[] = [])
   backends: new Map(backends.map((b) => [b.key, b])),
   nodes: new Map(nodes.map((n) => [n.name, n])),
 });
-const allTypes = [typeUrls.listener, typeUrls.cluster, typeUrls.assignment, typeUrls.originStatus];
 
 async function serve(node = 'e1', port = 0) {
   const log = new ResourceLog();
   const acks = new AckTracker({ head: () => log.position });
-  const output = new XdsOutput({ log, acks });
+  const output = new XdsOutput({ log, acks, origin: { set: 's', cluster: 'east', epoch: 1 } });
   const server: XdsServer = await startXdsServer({
     listen: `127.0.0.1:${port}`,
     credentials: ServerCredentials.createInsecure(),
@@ -64,7 +62,7 @@ async function serve(node = 'e1', port = 0) {
       region: '',
       network: '',
     }),
-    views: () => viewOf('agent', allTypes),
+    views: (peer) => dataPlaneView(peer.role),
     log,
     acks,
     logger: silentLog,
@@ -90,12 +88,10 @@ function connect(port: number): IrSource {
 }
 
 test('an agent holds what a controller serves, and says so', async () => {
-  const { log, output, acks, server } = await serve();
+  const { output, acks, server } = await serve();
   const position = output.update(
     ir([frontend], [backend], [{ name: 'e1', zone: 'a', podCIDRs: ['10.0.0.0/24'] }]),
   );
-  log.set(typeUrls.originStatus, { name: 'east', body: Buffer.from([0x18, 1]) });
-  log.flush();
   const source = connect(server.port);
   source.onChange(() => undefined);
   await expect.poll(() => source.complete).toBe(true);
