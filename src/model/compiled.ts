@@ -1,3 +1,4 @@
+import type { ClusterSelector } from '../api/composite-backend.ts';
 import type { RemoteEndpoint } from './inputs.ts';
 import type { Backend, BackendKey, Frontend, FrontendKey, Ir, NodeFacts, Protocol } from './ir.ts';
 import type { ObjectRef, Problem } from './problem.ts';
@@ -45,6 +46,8 @@ export interface Export {
   readonly selected: number;
   /** Sorted. */
   readonly endpoints: readonly RemoteEndpoint[];
+  /** Who may take it: clusters that any entry selects; not empty. An empty entry is every cluster of the set. */
+  readonly to: readonly ClusterSelector[];
 }
 
 /** Which keys of which table an update touched (set or gone). */

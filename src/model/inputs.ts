@@ -18,6 +18,8 @@ export interface OwnInputs {
   Import: Import;
   /** key: `<namespace>/<name>` of the Gateway. */
   Programming: Programming;
+  /** key: `<namespace>/<name>` of the Gateway. */
+  ClaimFailure: ClaimFailure;
 }
 
 /** An address that is taken. `releasing`: its front end is gone, but a node may still translate it. */
@@ -26,6 +28,13 @@ export interface Claim {
   /** Who holds it. */
   readonly gateway: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly state: 'bound' | 'releasing';
+}
+
+/** Why a Gateway does not get an address that it asks for. Gone as soon as it has all of them. */
+export interface ClaimFailure {
+  /** NotAssigned: no address is free. NotUsable: the requested address is taken, or outside every range. */
+  readonly reason: 'NotAssigned' | 'NotUsable';
+  readonly message: string;
 }
 
 /** What another cluster contributes to a composite's port, all shards together. */

@@ -1,7 +1,9 @@
+import type { ProblemCode } from './conditions.ts';
+
 /** A user's mistake, as data. It becomes a condition (`conditions.ts`) and a line of `explain`; it never throws. */
 export interface Problem {
-  /** One of the codes of `conditions.ts`, listed in docs/errors.md. */
-  readonly code: string;
+  /** Listed in docs/errors.md. */
+  readonly code: ProblemCode;
   readonly ref: ObjectRef;
   /** Field, as `spec.listeners[0].port`. Empty: the whole object. */
   readonly path: string;

@@ -1,0 +1,46 @@
+/** metav1.LabelSelector after projection. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values?: readonly string[];
+  }[];
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+const labelOf = (labels: Labels, key: string): string | undefined =>
+  Object.hasOwn(labels, key) ? labels[key] : undefined;
+
+/** Kubernetes semantics: NotIn and DoesNotExist hold for objects without the label. Empty: everything. */
+export function selects(selector: LabelSelector, labels: Labels): boolean {
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
+    if (labelOf(labels, key) !== value) return false;
+  }
+  for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
+    const value = labelOf(labels, key);
+    const listed = value !== undefined && values.includes(value);
+    if (operator === 'In' && !listed) return false;
+    if (operator === 'NotIn' && listed) return false;
+    if (operator === 'Exists' && value === undefined) return false;
+    if (operator === 'DoesNotExist' && value !== undefined) return false;
+  }
+  return true;
+}
+
+export function isEmptySelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
+  return Object.keys(matchLabels).length === 0 && matchExpressions.length === 0;
+}
+
+/** Pairs of label and possible values that everything selected has one of: what an index can be asked for. */
+export function requiredValues(
+  selector: LabelSelector,
+): (readonly [label: string, values: readonly string[]])[] {
+  return [
+    ...Object.entries(selector.matchLabels ?? {}).map(([label, value]) => [label, [value]] as const),
+    ...(selector.matchExpressions ?? [])
+      .filter(({ operator }) => operator === 'In')
+      .map(({ key, values = [] }) => [key, [...new Set(values)]] as const),
+  ];
+}

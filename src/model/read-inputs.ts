@@ -1,0 +1,52 @@
+import { type Kind, kinds, project } from '../api/kinds.ts';
+import type { Change } from './inputs.ts';
+import { compositePortKey } from './keys.ts';
+import { defaultModelConfig, type ModelConfig } from './model-config.ts';
+
+/** Documents as `dumpInputs` writes them, read back. */
+export interface ReadInputs {
+  readonly config: ModelConfig;
+  readonly changes: readonly Change[];
+  /** `document <n>: …`, for those that could not be read. */
+  readonly errors: readonly string[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const keyOfOwn: Readonly<Record<string, (record: Fields) => unknown>> = {
+  Claim: ({ address }) => address,
+  Contribution: ({ namespace, composite, protocol, port, cluster }) =>
+    `${compositePortKey(`${namespace}/${composite}`, protocol === 'UDP' ? 'UDP' : 'TCP', Number(port))}/${cluster}`,
+  Origin: ({ cluster }) => cluster,
+  Import: ({ key }) => key,
+  Programming: ({ key }) => key,
+  ClaimFailure: ({ key }) => key,
+};
+
+/**
+ * Objects and records of our own; `kind: Config` overrides the defaults; `{kind, key, deleted: true}` removes.
+ * For tests and bug reports: own records are taken as they are.
+ */
+export function readInputs(documents: readonly unknown[]): ReadInputs {
+  let config = defaultModelConfig;
+  const changes: Change[] = [];
+  const errors: string[] = [];
+  for (const [i, document] of documents.entries()) {
+    if (typeof document !== 'object' || document === null) continue;
+    const { kind, key, deleted, ...rest } = document as Fields;
+    const own = keyOfOwn[String(kind)];
+    if (kind === 'Config') config = { ...config, ...rest };
+    else if (deleted === true && (own || String(kind) in kinds)) {
+      changes.push({ kind: kind as Kind, key: String(key), value: undefined });
+    } else if (own) {
+      changes.push({ kind, key: String(own({ key, ...rest })), value: rest } as unknown as Change);
+    } else {
+      const projection = project(document);
+      if ('errors' in projection) {
+        errors.push(...projection.errors.map(({ path, message }) => `document ${i + 1}: ${path} ${message}`));
+        if (projection.errors.length === 0) errors.push(`document ${i + 1}: unknown kind ${String(kind)}`);
+      } else changes.push(projection);
+    }
+  }
+  return { config, changes, errors };
+}

@@ -1,0 +1,37 @@
+import type { Export } from '../compiled.ts';
+import { parseCompositePortKey } from '../keys.ts';
+import type { Unit } from '../reader.ts';
+import { compositeFacts } from './composite-facts.ts';
+import { contributedPorts } from './composite-ports.ts';
+import { readyCount } from './local-endpoints.ts';
+import { parseKey } from './object-key.ts';
+import { ownContribution, ownOffer } from './own-contribution.ts';
+
+/** What this cluster offers of a composite, by the composite's key; port key → offer. Also with no endpoint. */
+export const compositeExports: Unit<ReadonlyMap<string, Export>> = {
+  name: 'compositeExports',
+  compute: (reader, composite) => {
+    const exports = new Map<string, Export>();
+    const facts = reader.unit(compositeFacts, composite);
+    if (!facts || facts.exportTo.length === 0) return exports;
+    const { namespace, name } = parseKey(composite);
+    for (const key of reader.unit(contributedPorts, composite)) {
+      const port = parseCompositePortKey(key);
+      const { translations } = reader.unit(ownOffer, key);
+      if (!port || translations.length === 0) continue;
+      const { selected, endpoints } = reader.unit(ownContribution, key);
+      exports.set(key, {
+        namespace,
+        composite: name,
+        protocol: port.protocol,
+        port: port.port,
+        kinds: [...new Set(translations.map(({ member }) => member.kind))].sort(),
+        ready: readyCount(endpoints),
+        selected,
+        endpoints,
+        to: facts.exportTo,
+      });
+    }
+    return exports;
+  },
+};

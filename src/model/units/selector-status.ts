@@ -1,0 +1,41 @@
+import { apiVersionOf } from '../../api/kind.ts';
+import { kinds } from '../../api/kinds.ts';
+import { conditionsOf } from '../conditions.ts';
+import type { Problem } from '../problem.ts';
+import type { Unit } from '../reader.ts';
+import { selectorRefusal, xBackendRefusal } from './backend-object.ts';
+import type { StatusResult } from './gateway-class.ts';
+import { refOf } from './object-key.ts';
+
+/** By the XEndpointSelector's key. */
+export const selectorStatus: Unit<StatusResult | undefined> = {
+  name: 'selectorStatus',
+  compute: (reader, key) => {
+    const record = reader.get('XEndpointSelector', key);
+    if (!record) return undefined;
+    const ref = refOf('XEndpointSelector', record.metadata);
+    const refusal = reader.unit(selectorRefusal, key);
+    const problems: Problem[] = refusal ? [{ ...refusal, ref, path: 'spec.selector' }] : [];
+    const { generation } = record.metadata;
+    const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted' } as const;
+    const status = { conditions: conditionsOf(generation, [accepted], problems) };
+    return {
+      status: { ref, apiVersion: apiVersionOf(kinds.XEndpointSelector), generation, status },
+      problems,
+    };
+  },
+};
+
+/** By the XBackend's key. Its status is per Gateway that reaches it; what is wrong with it is known without one. */
+export const xBackendProblems: Unit<StatusResult | undefined> = {
+  name: 'xBackendProblems',
+  compute: (reader, key) => {
+    const record = reader.get('XBackend', key);
+    const refusal = reader.unit(xBackendRefusal, key);
+    if (!record || !refusal) return undefined;
+    return {
+      status: undefined,
+      problems: [{ ...refusal, ref: refOf('XBackend', record.metadata), path: 'spec' }],
+    };
+  },
+};
