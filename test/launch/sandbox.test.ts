@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { marked, newMark, until } from './processes.ts';
 import { type User, users } from './users.ts';
 
 const started: ChildProcess[] = [];
@@ -9,44 +9,15 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
 
-/** Processes, other than the one given, whose environment carries the mark. */
-function marked(mark: string): { pid: number; command: string }[] {
-  const found: { pid: number; command: string }[] = [];
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      if (!readFileSync(`/proc/${name}/environ`, 'utf8').includes(mark)) continue;
-      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-      if (command !== '') found.push({ pid: Number(name), command });
-    } catch {
-      // It ended between the listing and the reading.
-    }
-  }
-  return found;
-}
-
-async function until<T>(what: string, read: () => T, done: (value: T) => boolean): Promise<T> {
-  const deadline = Date.now() + 20_000;
-  for (;;) {
-    const value = read();
-    if (done(value)) return value;
-    if (Date.now() > deadline) throw new Error(`waited for ${what}, last ${JSON.stringify(value)}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-let marks = 0;
-
 /** Starts the launcher with a small tree of processes and links inside; resolves when the tree stands. */
 async function start(user: User) {
-  const mark = `CAUSEWAY_MARK=${process.pid}-${marks++}`;
-  const [name, value] = mark.split('=') as [string, string];
+  const { text: mark, env } = newMark();
   const body =
     'ip netns add a; ip netns add b; ip link add one netns a type veth peer name two netns b; ' +
     'trap "exit 0" INT TERM; setsid sleep 1000 & ip netns exec a sleep 1001 & sleep 1002 & wait';
   const command = user.command([process.execPath, join(import.meta.dirname, 'hold.ts'), body]);
   const child = spawn(command[0], command.slice(1), {
-    env: { ...process.env, [name]: value },
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   started.push(child);
@@ -64,6 +35,13 @@ async function start(user: User) {
   return { mark, all, child };
 }
 
+const nothing = (mark: string, why: string) =>
+  until(
+    why,
+    () => marked(mark),
+    (found) => found.length === 0,
+  );
+
 describe.each(users)('as $name', (user) => {
   test('kill -9 of any process of the chain leaves none of the others', async () => {
     const first = await start(user);
@@ -76,13 +54,7 @@ describe.each(users)('as $name', (user) => {
       const victim = all.find((p) => p.command === link);
       expect(victim, link).toBeDefined();
       process.kill((victim as { pid: number }).pid, 'SIGKILL');
-      expect(
-        await until(
-          `${link} to take the rest along`,
-          () => marked(mark),
-          (f) => f.length === 0,
-        ),
-      ).toEqual([]);
+      await nothing(mark, `${link} to take the rest along`);
     }
   });
 
@@ -91,13 +63,7 @@ describe.each(users)('as $name', (user) => {
     async (signal) => {
       const { mark, child } = await start(user);
       child.kill(signal);
-      expect(
-        await until(
-          'the end',
-          () => marked(mark),
-          (f) => f.length === 0,
-        ),
-      ).toEqual([]);
+      await nothing(mark, 'the end');
     },
   );
 });

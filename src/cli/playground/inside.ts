@@ -11,6 +11,8 @@ import { Stage } from './stage.ts';
 import { onStop } from './stop-signal.ts';
 import { World } from './world.ts';
 
+/** How our commands are called from a shell: npm finds a clone's own program. */
+const causeway = import.meta.filename.endsWith('.ts') ? 'npx causeway' : 'causeway';
 const sceneLimitMs = 180_000;
 const redrawMs = 200;
 
@@ -128,8 +130,8 @@ class Show {
   async #stayUp(world: World): Promise<void> {
     const { paint } = this.#screen;
     this.#screen.print(
-      'Try it:   causeway playground exec east -- curl -s http://store.shop.gw.cluster.local',
-      '          causeway playground exec west/w1 -- nft list table inet causeway',
+      `Try it:   ${causeway} playground exec east -- curl http://store.shop.gw.cluster.local`,
+      `          ${causeway} playground exec west/w1 -- nft list table inet causeway`,
       'Stop:     Ctrl-C (everything goes)',
       '',
     );
