@@ -17,10 +17,9 @@ const operations: readonly Setting[] = [
 ];
 
 const tls: readonly Setting[] = [
-  { name: 'tls-cert', value: 'file', help: 'our certificate with a spiffe:// name, PEM' },
-  { name: 'tls-key', value: 'file', help: 'its private key, PEM' },
-  { name: 'tls-ca', value: 'file', help: 'the CA of the set, PEM' },
-  { name: 'insecure', help: 'no TLS; loopback addresses only' },
+  { name: 'tls-cert', value: 'file', help: 'our certificate with a spiffe:// name, PEM', required: true },
+  { name: 'tls-key', value: 'file', help: 'its private key, PEM', required: true },
+  { name: 'tls-ca', value: 'file', help: 'the CA of the set, PEM', required: true },
 ];
 
 const controller: Setting = {
@@ -38,10 +37,7 @@ const zone: Setting = {
   default: 'gw.cluster.local',
 };
 
-function tlsOf(s: Settings): { cert: string; key: string; ca: string } | 'insecure' {
-  if (s.isSet('insecure')) return 'insecure';
-  return { cert: s.text('tls-cert'), key: s.text('tls-key'), ca: s.text('tls-ca') };
-}
+const tlsOf = (s: Settings) => ({ cert: s.text('tls-cert'), key: s.text('tls-key'), ca: s.text('tls-ca') });
 
 const common = (s: Settings) => ({ admin: s.text('admin'), logLevel: s.text('log-level') });
 const identityOf = (s: Settings) => ({ cluster: s.text('cluster'), set: s.text('set') });

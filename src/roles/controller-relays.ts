@@ -1,0 +1,82 @@
+import { Client, type ClientOptions } from '@grpc/grpc-js';
+import type { Compiled, Touched } from '../model/compiled.ts';
+import type { Change } from '../model/inputs.ts';
+import { PublishLink } from '../outputs/relay/publish-link.ts';
+import { PublishedState } from '../outputs/relay/published-state.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Log } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { channelCredentials, type TlsFiles } from '../runtime/tls.ts';
+import { RelaySource } from '../sources/relay/relay-source.ts';
+
+export interface ControllerRelaysOptions {
+  readonly set: string;
+  readonly cluster: string;
+  readonly network: string;
+  readonly relays: readonly string[];
+  readonly tls: TlsFiles;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly epoch: number;
+  readonly onChanges: (changes: readonly Change[]) => void;
+}
+
+const channelOptions: ClientOptions = {
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.max_receive_message_length': 16 * 1024 * 1024,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+};
+
+/** Both directions of every link: what we offer goes out, what we import comes in. */
+export class ControllerRelays {
+  readonly source: RelaySource;
+  readonly #state: PublishedState;
+  readonly #links: readonly PublishLink[];
+  readonly #clients: readonly Client[];
+
+  constructor(options: ControllerRelaysOptions) {
+    const { set, cluster, network, relays, clock, random, log, metrics, epoch } = options;
+    this.#state = new PublishedState({ set, cluster, network, epoch, clock });
+    this.source = new RelaySource({
+      set,
+      cluster,
+      relays,
+      clock,
+      log,
+      metrics,
+      onChanges: options.onChanges,
+    });
+    const credentials = channelCredentials(options.tls, { set, roles: ['relay'] });
+    this.#clients = relays.map((target) => new Client(target, credentials, channelOptions));
+    this.#links = this.#clients.map(
+      (client, i) =>
+        new PublishLink({
+          client,
+          target: relays[i] as string,
+          state: this.#state,
+          clock,
+          random,
+          refused: (name, message) =>
+            log.warn({ name, relay: relays[i] }, `a relay refuses what we offer: ${message}`),
+        }),
+    );
+    this.source.dial(this.#clients, random);
+  }
+
+  /** The first call says that we are complete. */
+  update(compiled: Compiled, touched: Touched | undefined): void {
+    if (!touched || touched.imports.size > 0) this.source.setImports(compiled.imports);
+    if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports);
+  }
+
+  close(): void {
+    for (const link of this.#links) link.close();
+    this.source.close();
+    this.#state.close();
+    for (const client of this.#clients) client.close();
+  }
+}

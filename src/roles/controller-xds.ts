@@ -1,0 +1,100 @@
+import type { Compiled, Touched } from '../model/compiled.ts';
+import type { Change } from '../model/inputs.ts';
+import { encodeOriginStatus } from '../model/relay/origin-status.ts';
+import { AckTracker } from '../outputs/xds/acks.ts';
+import { nodesName } from '../outputs/xds/assignment.ts';
+import { ResourceLog } from '../outputs/xds/resource-log.ts';
+import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
+import { type View, viewOf } from '../outputs/xds/view.ts';
+import { XdsOutput } from '../outputs/xds/xds-output.ts';
+import type { PeerIdentity } from '../runtime/identity.ts';
+import type { Log } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { identifyCall, serverCredentials, type TlsFiles } from '../runtime/tls.ts';
+import { typeUrls } from '../wire/proto/type-urls.ts';
+
+export interface ControllerXdsOptions {
+  readonly set: string;
+  readonly cluster: string;
+  readonly listen: string;
+  readonly tls: TlsFiles;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Start of this process' life, epoch milliseconds. */
+  readonly epoch: number;
+  /** Called often; must be cheap. */
+  readonly onAcks: () => void;
+}
+
+const { listener, cluster, assignment, originStatus } = typeUrls;
+
+/** What each kind of data plane may see. */
+const views: Partial<Record<PeerIdentity['role'], View>> = {
+  agent: viewOf('agent', [listener, cluster, assignment, originStatus]),
+  dns: viewOf('dns', [listener, originStatus]),
+  admin: viewOf('admin', [listener, cluster, assignment], [nodesName]),
+};
+
+/** A cluster's representation as its data planes get it, and what they hold of it. */
+export class ControllerXds {
+  readonly acks: AckTracker;
+  readonly #log = new ResourceLog();
+  readonly #output: XdsOutput;
+  readonly #options: ControllerXdsOptions;
+  readonly #ready = new Set<string>();
+  #server: XdsServer | undefined;
+
+  constructor(options: ControllerXdsOptions) {
+    this.#options = options;
+    this.acks = new AckTracker({ head: () => this.#log.position, onChange: options.onAcks });
+    this.#output = new XdsOutput({ log: this.#log, acks: this.acks });
+  }
+
+  get position(): number {
+    return this.#log.position;
+  }
+
+  get server(): XdsServer | undefined {
+    return this.#server;
+  }
+
+  /** The first call opens the log, so it must be given everything. Returns the log's position. */
+  update(compiled: Compiled, touched: Touched | undefined): number {
+    if (!this.#log.isOpen) {
+      const { cluster: name, epoch } = this.#options;
+      const body = encodeOriginStatus({ epoch, sequence: 1, synced: true, counts: {}, sentAt: epoch });
+      this.#log.set(originStatus, { name, body });
+    }
+    return this.#output.update(compiled, touched);
+  }
+
+  /** Which nodes are Ready decides whose acknowledgement counts. */
+  followNodes(changes: readonly Change[]): void {
+    let changed = false;
+    for (const change of changes) {
+      if (change.kind !== 'Node') continue;
+      changed = true;
+      const conditions = change.value?.status.conditions ?? [];
+      if (conditions.some((c) => c.type === 'Ready' && c.status === 'True')) this.#ready.add(change.key);
+      else this.#ready.delete(change.key);
+      if (!change.value) this.acks.forgetNode(change.key);
+    }
+    if (changed) this.acks.setReadyNodes(new Set(this.#ready));
+  }
+
+  /** Throws E_LISTEN or E_TLS_LOAD. */
+  async serve(): Promise<XdsServer> {
+    const { listen, tls, set, log, metrics, cluster: own } = this.#options;
+    this.#server = await startXdsServer({
+      listen,
+      credentials: serverCredentials(tls),
+      identify: (call) => identifyCall(call, { set, roles: ['agent', 'dns', 'admin'], cluster: own }),
+      log: this.#log,
+      views: (peer) => views[peer.role],
+      acks: this.acks,
+      logger: log,
+      metrics,
+    });
+    return this.#server;
+  }
+}
