@@ -125,7 +125,8 @@ export class Pod {
     }
     this.cluster.objects.remove(this.#file);
     await this.host.close();
-    await this.node.namespace.ip([`link delete ${this.#link}`]);
+    // The kernel may have removed the link already, together with the other end's namespace.
+    await this.node.namespace.run(['ip', 'link', 'delete', this.#link]);
   }
 
   get #file(): string {

@@ -8,7 +8,7 @@ interface CompositeStatus {
 
 /** Cluster → state, as a controller's state folder shows them for a composite; empty until it has written them. */
 export function compositeStates(stateDir: string, namespace: string, name: string): Record<string, string> {
-  const file = join(stateDir, 'status', 'CompositeBackend', namespace, `${name}.yaml`);
+  const file = join(stateDir, 'status', 'CompositeBackend', `${namespace}_${name}.yaml`);
   let composite: CompositeStatus;
   try {
     composite = parse(readFileSync(file, 'utf8')) as CompositeStatus;
