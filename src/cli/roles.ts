@@ -131,7 +131,13 @@ export function dnsCommand(): Command {
   const settings: readonly Setting[] = [
     ...identity,
     controller,
-    { name: 'listen', value: 'host:port', help: 'DNS over UDP and TCP', default: ':53' },
+    {
+      name: 'listen',
+      value: 'address:port',
+      help: 'DNS over UDP and TCP; no address means all',
+      list: true,
+      default: ':53',
+    },
     zone,
     ...tls,
     ...operations,
@@ -142,7 +148,7 @@ export function dnsCommand(): Command {
       ...identityOf(s),
       ...common(s),
       controllers: s.list('controller'),
-      listen: s.text('listen'),
+      listen: s.list('listen'),
       zone: s.text('zone'),
       tls: tlsOf(s),
     });

@@ -1,0 +1,129 @@
+import type { ChannelCredentials } from '@grpc/grpc-js';
+import { dumpIr } from '../model/dump.ts';
+import type { Ir } from '../model/ir.ts';
+import { type DnsServer, startDnsServer } from '../outputs/dns/server.ts';
+import { Zone } from '../outputs/dns/zone.ts';
+import { formatZone } from '../outputs/dns/zone-text.ts';
+import { startAdmin } from '../runtime/admin.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { Lifecycle } from '../runtime/lifecycle.ts';
+import { createLog, type Log } from '../runtime/log.ts';
+import { Metrics } from '../runtime/metrics.ts';
+import { channelCredentials, requireOwnIdentity, type TlsFiles } from '../runtime/tls.ts';
+import { IrSource } from '../sources/xds/ir-source.ts';
+import type { TouchedKeys } from '../sources/xds/resource-tables.ts';
+import { yamlText } from '../wire/yaml-text.ts';
+
+export interface DnsOptions {
+  readonly cluster: string;
+  readonly set: string;
+  /** `host:port` of controllers of this cluster, tried in turn. */
+  readonly controllers: readonly string[];
+  /** `address:port` each, for UDP and TCP. An empty address is every address. */
+  readonly listen: readonly string[];
+  readonly zone: string;
+  readonly admin: string;
+  readonly logLevel: string;
+  readonly tls: TlsFiles;
+}
+
+/** Runs until SIGINT or SIGTERM. Throws E_USAGE, E_TLS_LOAD or E_LISTEN. */
+export async function runDns(options: DnsOptions): Promise<void> {
+  const { cluster, set, tls } = options;
+  const log = createLog({ role: 'dns', level: options.logLevel });
+  const metrics = new Metrics();
+  metrics.collectProcess();
+  requireOwnIdentity(tls, { set, cluster, role: 'dns' });
+  const credentials = channelCredentials(tls, { set, cluster, roles: ['controller'] });
+  const lifecycle = new Lifecycle(log);
+  const dns = await startDns({ ...options, credentials, log, metrics, clock: systemClock });
+  lifecycle.add('dns', () => dns.close());
+  const admin = await startAdmin({
+    listen: options.admin,
+    metrics,
+    ready: () => dns.waitingFor,
+    debug: dns.debug,
+  });
+  lifecycle.add('admin', () => admin.close());
+  log.info({ port: dns.port, admin: admin.port, zone: options.zone, cluster }, 'dns is up');
+  await lifecycle.untilSignal();
+}
+
+export interface StartDnsOptions extends Pick<DnsOptions, 'cluster' | 'controllers' | 'listen' | 'zone'> {
+  readonly credentials: ChannelCredentials;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+export interface Dns {
+  readonly port: number;
+  /** Why answers are SERVFAIL; undefined once the zone is complete. */
+  readonly waitingFor: string | undefined;
+  readonly debug: Readonly<Record<'inputs' | 'ir' | 'wanted', () => string>>;
+  close(): Promise<void>;
+}
+
+/**
+ * Answers at once: SERVFAIL until the controller has told its complete state, from then on what it told last,
+ * also while no controller is there.
+ */
+export async function startDns(options: StartDnsOptions): Promise<Dns> {
+  const { cluster, controllers, clock, log, metrics } = options;
+  const zone = new Zone({ zone: options.zone });
+  const server: DnsServer = await startDnsServer({ listen: options.listen, zone, clock, log, metrics });
+  const source = new IrSource({
+    addresses: controllers,
+    credentials: options.credentials,
+    view: 'dns',
+    node: { id: 'dns', cluster },
+    clock,
+    random: Math.random,
+    log,
+    metrics,
+  });
+  const names = metrics.gauge({
+    name: 'dns_names',
+    help: 'Names in the zone, those of SRV records included',
+  });
+  source.onChange((ir, touched) => {
+    updateZone(zone, ir, touched, { clock, log });
+    names.set(zone.size);
+    // What was told before the end of the complete state is in the zone by now.
+    if (source.complete) zone.complete();
+    return undefined;
+  });
+  return {
+    port: server.port,
+    get waitingFor() {
+      return zone.isComplete ? undefined : `waiting for the complete state from ${controllers.join(', ')}`;
+    },
+    debug: {
+      inputs: () =>
+        yamlText({ source: { controllers, connected: source.connected, complete: source.complete } }),
+      ir: () => yamlText(dumpIr(source.ir)),
+      wanted: () => formatZone(zone),
+    },
+    close: async () => {
+      source.close();
+      await server.close();
+    },
+  };
+}
+
+function updateZone(
+  zone: Zone,
+  ir: Ir,
+  touched: TouchedKeys,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): void {
+  const start = performance.now();
+  // Seconds of the clock, as zones are often numbered, and never twice the same.
+  const serial = Math.max(zone.serial + 1, Math.floor(clock.now() / 1000));
+  const changes = [...touched.frontends].map((key) => [key, ir.frontends.get(key)] as const);
+  const { added, changed, removed, skipped } = zone.update(changes, serial);
+  if (added + changed + removed + skipped.length === 0) return;
+  const ms = Math.round((performance.now() - start) * 10) / 10;
+  const notServed = skipped.length === 0 ? {} : { skipped: skipped.length, first: skipped.slice(0, 3) };
+  log.info({ added, changed, removed, names: zone.size, serial, ms, ...notServed }, 'the zone changed');
+}
