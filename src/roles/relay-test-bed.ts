@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Export } from '../model/compiled.ts';
+import type { Change, Contribution, Origin, RemoteEndpoint } from '../model/inputs.ts';
+import { CaFolder } from '../runtime/ca-folder.ts';
+import type { IssueOptions } from '../runtime/certificates.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { silentLog } from '../runtime/log.ts';
+import { Metrics } from '../runtime/metrics.ts';
+import type { TlsFiles } from '../runtime/tls.ts';
+import { type Relay, type StartRelayOptions, startRelay } from './relay.ts';
+import { RelayLinks } from './relay-links.ts';
+
+/** For tests: a CA, a relay and members in this process, over loopback with real TLS. */
+export class RelayTestBed {
+  readonly dir = mkdtempSync(join(tmpdir(), 'causeway-relay-'));
+  readonly metrics = new Metrics();
+  relay: Relay | undefined;
+  #ca: CaFolder | undefined;
+  readonly #members: TestMember[] = [];
+  #port = 0;
+
+  async close(): Promise<void> {
+    for (const member of this.#members) member.stop();
+    await this.relay?.close();
+    rmSync(this.dir, { recursive: true });
+  }
+
+  async issue(name: string, identity: Partial<IssueOptions>): Promise<TlsFiles> {
+    this.#ca ??= (await CaFolder.init(join(this.dir, 'ca'), 'demo', Date.now())).ca;
+    return this.#ca.issueInto(join(this.dir, name), {
+      cluster: name,
+      role: 'controller',
+      labels: {},
+      namespaces: ['*'],
+      region: `region-${name}`,
+      network: 'n1',
+      now: Date.now(),
+      ttl: 3_600_000,
+      ...identity,
+    });
+  }
+
+  writeMembers(...clusters: readonly string[]): void {
+    writeFileSync(
+      join(this.dir, 'members.yaml'),
+      JSON.stringify({ members: clusters.map((cluster) => ({ cluster })) }),
+    );
+  }
+
+  /** On the port of the relay before it, so that members find it again. */
+  async startRelay(options: Partial<StartRelayOptions> = {}): Promise<Relay> {
+    this.relay = await startRelay({
+      name: 'hub',
+      set: 'demo',
+      members: join(this.dir, 'members.yaml'),
+      listen: `127.0.0.1:${this.#port}`,
+      tls: await this.issue('hub', { role: 'relay' }),
+      log: silentLog,
+      metrics: this.metrics,
+      clock: systemClock,
+      ...options,
+    });
+    this.#port = this.relay.port;
+    return this.relay;
+  }
+
+  async stopRelay(): Promise<void> {
+    await this.relay?.close();
+    this.relay = undefined;
+  }
+
+  async member(
+    cluster: string,
+    identity: Partial<IssueOptions> = {},
+    clock: Clock = systemClock,
+  ): Promise<TestMember> {
+    const member = new TestMember({
+      cluster,
+      target: `127.0.0.1:${this.#port}`,
+      tls: await this.issue(cluster, identity),
+      clock,
+    });
+    this.#members.push(member);
+    return member;
+  }
+}
+
+/** A controller's links, and the records it got. */
+export class TestMember {
+  readonly contributions = new Map<string, Contribution>();
+  readonly origins = new Map<string, Origin>();
+  readonly imports = new Map<string, boolean>();
+  /** Every change in order, for what must never be seen. */
+  readonly changes: Change[] = [];
+  readonly metrics = new Metrics();
+  readonly links: RelayLinks;
+
+  constructor(options: { cluster: string; target: string; tls: TlsFiles; clock: Clock }) {
+    const { cluster, target, tls, clock } = options;
+    this.links = new RelayLinks({
+      set: 'demo',
+      cluster,
+      network: 'n1',
+      relays: [target],
+      tls,
+      clock,
+      random: () => 0.5,
+      log: silentLog,
+      metrics: this.metrics,
+      onChanges: (changes) => this.#take(changes),
+    });
+  }
+
+  stop(): void {
+    this.links.close();
+  }
+
+  import(...ports: readonly string[]): void {
+    this.links.setImports(new Set(ports));
+  }
+
+  export(...exports: readonly Export[]): void {
+    this.links.publish(
+      new Map(exports.map((e) => [`${e.namespace}/${e.composite}/${e.protocol.toLowerCase()}-${e.port}`, e])),
+    );
+  }
+
+  /** `<cluster>: <first addresses>` of a port. */
+  endpoints(port: string): Record<string, readonly string[]> {
+    const found: Record<string, readonly string[]> = {};
+    for (const [key, c] of [...this.contributions].sort()) {
+      if (key === `${port}/${c.cluster}`) found[c.cluster] = c.endpoints.map((e) => e.addresses[0] as string);
+    }
+    return found;
+  }
+
+  #take(changes: readonly Change[]): void {
+    this.changes.push(...changes);
+    for (const { kind, key, value } of changes) {
+      if (kind === 'Contribution') put(this.contributions, key, value);
+      else if (kind === 'Origin') put(this.origins, key, value);
+      else if (kind === 'Import') put(this.imports, key, value?.complete);
+    }
+  }
+}
+
+function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}
+
+export const endpoint = (address: string, over: Partial<RemoteEndpoint> = {}): RemoteEndpoint => ({
+  addresses: [address],
+  port: 8080,
+  zone: 'a',
+  health: 'Healthy',
+  ...over,
+});
+
+/** `shop/store/tcp-80` with endpoints at these addresses. */
+export function store(addresses: readonly string[], over: Partial<Export> = {}): Export {
+  return {
+    namespace: 'shop',
+    composite: 'store',
+    protocol: 'TCP',
+    port: 80,
+    kinds: ['XEndpointSelector'],
+    ready: addresses.length,
+    selected: addresses.length,
+    endpoints: addresses.map((a) => endpoint(a)),
+    to: [{}],
+    ...over,
+  };
+}
+export const storePort = 'shop/store/tcp-80';
