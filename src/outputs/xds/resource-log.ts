@@ -48,6 +48,8 @@ export interface ResourceLogOptions {
   readonly absent?: (typeUrl: string, name: string) => boolean;
   /** Removed names kept for readers that are behind; beyond it the slowest are cut off. */
   readonly maxTombstones?: number;
+  /** Superseded entries of a type that are kept before they are cleared away. */
+  readonly slack?: number;
 }
 
 const nothing = Buffer.alloc(0);
@@ -56,14 +58,15 @@ const nothing = Buffer.alloc(0);
 export const contentVersion = (body: Uint8Array): string => hash('sha256', body, 'base64url').slice(0, 16);
 
 /**
- * All resources of one server, and in which order they changed. Streams hold cursors into it. Changes become
- * visible with `flush`, together. Until `open`, nothing is answered: an incomplete log must not lead to removals.
+ * All resources of one server, and in which order they changed. Streams hold cursors into it; `flush` tells them
+ * that there is something to read. Until `open`, nothing is answered: an incomplete log must not lead to removals.
  */
 export class ResourceLog {
   readonly #types = new Map<string, TypeLog>();
   readonly #readers = new Set<LogReader>();
   readonly #absent: (typeUrl: string, name: string) => boolean;
   readonly #maxTombstones: number;
+  readonly #slack: number;
   readonly #shared = new Map<string, unknown>();
   #position = 0;
   #nonce = 0;
@@ -72,6 +75,7 @@ export class ResourceLog {
   constructor(options: ResourceLogOptions = {}) {
     this.#absent = options.absent ?? (() => true);
     this.#maxTombstones = options.maxTombstones ?? 100_000;
+    this.#slack = options.slack ?? 256;
   }
 
   /** Of the newest entry. */
@@ -118,16 +122,17 @@ export class ResourceLog {
   /** The content of the name is unknown for now: clients keep what they have, new ones get no answer. */
   withhold(typeUrl: string, name: string, facts?: unknown): boolean {
     const type = this.#type(typeUrl);
-    if (type.get(name)?.state === 'withheld') return false;
-    type.put({ name, state: 'withheld', version: '', seq: this.#next(), fragment: nothing, facts });
+    const old = type.get(name);
+    if (old?.state === 'withheld') return false;
+    const seq = this.#next();
+    type.put({ name, state: 'withheld', version: '', seq, fragment: nothing, facts: facts ?? old?.facts });
     return true;
   }
 
-  /** Shows what changed since the last flush to all readers. */
+  /** To be called after a set of changes that belong together. */
   flush(): void {
-    this.#shared.clear();
     for (const [typeUrl, type] of this.#types) {
-      if (type.needsCompaction) this.#compact(typeUrl, type);
+      if (type.superseded > this.#slack) this.#compact(typeUrl, type);
     }
     if (this.#open) for (const reader of [...this.#readers]) reader.changed();
   }
@@ -197,6 +202,7 @@ export class ResourceLog {
   }
 
   #next(): number {
+    this.#shared.clear();
     this.#position += 1;
     return this.#position;
   }

@@ -16,8 +16,9 @@ export class TypeLog {
     return this.#tombstones;
   }
 
-  get needsCompaction(): boolean {
-    return this.#changes.length > 2 * (this.#entries.size - this.#tombstones) + 256;
+  /** Changes beyond twice the names that are there: `compact` is worth its cost. */
+  get superseded(): number {
+    return this.#changes.length - 2 * (this.#entries.size - this.#tombstones);
   }
 
   get(name: string): Entry | undefined {

@@ -106,6 +106,7 @@ export class TypeStream {
       this.#pending.add(name);
     }
     for (const prefix of change.globs) this.#askGlob(prefix);
+    if (change.all || change.globs.length > 0) this.#recheckInFlight();
     for (const name of request.unsubscribe) {
       if (this.subscription.wants(name)) continue;
       this.#pending.delete(name);
@@ -118,10 +119,12 @@ export class TypeStream {
   refresh(): void {
     if (!this.#sent) return;
     for (const entry of this.#log.entries(this.typeUrl)) {
-      if (!this.subscription.wants(entry.name)) continue;
-      if (this.#view.sees(this.typeUrl, entry) !== this.#sent.has(entry.name)) {
-        this.#pending.add(entry.name);
-      }
+      const wanted = this.subscription.wants(entry.name) && !this.#sent.has(entry.name);
+      if (wanted && this.#view.sees(this.typeUrl, entry)) this.#pending.add(entry.name);
+    }
+    for (const name of this.#sent) {
+      const entry = this.#log.get(this.typeUrl, name);
+      if (entry && !this.#view.sees(this.typeUrl, entry)) this.#pending.add(name);
     }
   }
 
@@ -207,6 +210,19 @@ export class TypeStream {
     this.#pending.add(`${prefix}*`);
   }
 
+  /**
+   * What was sent before an earlier unsubscription may reach the client after this subscription: if it is gone by
+   * now, the client must be told.
+   */
+  #recheckInFlight(): void {
+    for (const { told } of this.#outstanding) {
+      for (const { name } of told.upserts) {
+        const isSet = this.#log.get(this.typeUrl, name)?.state === 'set';
+        if (!isSet && this.subscription.wants(name)) this.#pending.add(name);
+      }
+    }
+  }
+
   #resolvePending(): { pending: Entry[]; gone: Removal[] } {
     const pending: Entry[] = [];
     const gone: Removal[] = [];
@@ -235,7 +251,7 @@ export class TypeStream {
   #rememberUnseen(): void {
     if (!this.#sent) return;
     for (const entry of this.#log.since(this.typeUrl, this.#upsertCursor)) {
-      const unseen = entry.state === 'set' && !this.#view.sees(this.typeUrl, entry);
+      const unseen = entry.state !== 'removed' && !this.#view.sees(this.typeUrl, entry);
       if (unseen && this.#sent.has(entry.name)) this.#pending.add(entry.name);
     }
   }

@@ -55,6 +55,8 @@ interface ClientType {
   readonly wanted: Set<string>;
   /** What was accepted: told to the next server, so that it sends only what differs. */
   readonly versions: Map<string, string>;
+  /** Which response last brought a name, or its removal, to the handler that is not done with it yet. */
+  readonly brought: Map<string, DeltaResponse>;
   asked: boolean;
   /** Ends when every response before is acknowledged. */
   acks: Promise<void>;
@@ -96,13 +98,12 @@ export class DeltaClientStream {
     else this.#ask(typeUrl, type);
   }
 
-  /** What was told of these names is forgotten, without a word to the handler. */
+  /** What nothing else covers is forgotten, without a word to the handler. */
   unsubscribe(typeUrl: string, names: readonly string[]): void {
     const type = this.#type(typeUrl);
-    for (const name of names) {
-      type.wanted.delete(name);
-      type.versions.delete(name);
-      if (name.endsWith('/*')) forgetUnder(type.versions, name.slice(0, -1));
+    for (const name of names) type.wanted.delete(name);
+    for (const held of [type.versions, type.brought]) {
+      for (const name of held.keys()) if (!wants(type, name)) held.delete(name);
     }
     if (this.#connection && type.asked) this.#send({ ...request(typeUrl), unsubscribe: names });
   }
@@ -140,6 +141,9 @@ export class DeltaClientStream {
     this.#complete = false;
     for (const type of this.#types.values()) {
       type.asked = false;
+      // Whether the handler took these is not known: they are claimed, in a version that no server has.
+      for (const name of type.brought.keys()) type.versions.set(name, '?');
+      type.brought.clear();
       type.acks = Promise.resolve();
     }
     const last = (typeUrl: string): number => (typeUrl === typeUrls.originStatus ? 1 : 0);
@@ -162,7 +166,7 @@ export class DeltaClientStream {
     if (!type)
       throw new AppError('E_XDS_STREAM', `found a response of type ${response.typeUrl}, not asked for`);
     if (response.typeUrl === typeUrls.originStatus && response.resources.length > 0) this.#complete = true;
-    const applied = this.#apply(response);
+    const applied = this.#apply(type, response);
     applied.catch(() => {});
     type.acks = type.acks.then(async () => {
       const refusals = await applied;
@@ -179,15 +183,19 @@ export class DeltaClientStream {
     });
   }
 
-  async #apply(response: DeltaResponse): Promise<readonly Refusal[]> {
+  /** What is not wanted any more may still be on its way: it is left out. */
+  async #apply(type: ClientType, response: DeltaResponse): Promise<readonly Refusal[]> {
     const { typeUrl, resources, removals } = response;
     const wrong = resources.filter((r) => r.typeUrl !== typeUrl);
     const update = {
       typeUrl,
-      upserts: resources.filter((r) => r.typeUrl === typeUrl),
-      removals: removals.filter((name) => !name.startsWith('barrier/')),
+      upserts: resources.filter((r) => r.typeUrl === typeUrl && wants(type, r.name)),
+      removals: removals.filter((name) => !name.startsWith('barrier/') && wants(type, name)),
       complete: this.#complete,
     };
+    for (const name of [...update.upserts.map((u) => u.name), ...update.removals]) {
+      type.brought.set(name, response);
+    }
     const refusals = await this.#options.apply(update);
     return [
       ...refusals,
@@ -198,9 +206,12 @@ export class DeltaClientStream {
   /** A refused name keeps the version that was accepted before. */
   #remember(type: ClientType, response: DeltaResponse, refusals: readonly Refusal[]): void {
     const refused = new Set(refusals.map((r) => r.name));
-    for (const { name, version } of response.resources)
-      if (!refused.has(name)) type.versions.set(name, version);
-    for (const name of response.removals) type.versions.delete(name);
+    const isLast = (name: string): boolean =>
+      type.brought.get(name) === response && type.brought.delete(name);
+    for (const { name, version } of response.resources) {
+      if (isLast(name) && !refused.has(name)) type.versions.set(name, version);
+    }
+    for (const name of response.removals) if (isLast(name)) type.versions.delete(name);
   }
 
   #passBarrier(response: DeltaResponse): void {
@@ -224,7 +235,13 @@ export class DeltaClientStream {
   #type(typeUrl: string): ClientType {
     const known = this.#types.get(typeUrl);
     if (known) return known;
-    const made = { wanted: new Set<string>(), versions: new Map(), asked: false, acks: Promise.resolve() };
+    const made = {
+      wanted: new Set<string>(),
+      versions: new Map(),
+      brought: new Map(),
+      asked: false,
+      acks: Promise.resolve(),
+    };
     this.#types.set(typeUrl, made);
     return made;
   }
@@ -238,10 +255,9 @@ const request = (typeUrl: string): DeltaRequest => ({
   nonce: '',
 });
 
-function forgetUnder(versions: Map<string, string>, prefix: string): void {
-  for (const name of versions.keys()) {
-    if (name.startsWith(prefix) && !name.slice(prefix.length).includes('/')) versions.delete(name);
-  }
+/** Covered by a name, a glob or `*`; a glob itself is covered by its own name. */
+function wants({ wanted }: ClientType, name: string): boolean {
+  return wanted.has('*') || wanted.has(name) || wanted.has(`${name.slice(0, name.lastIndexOf('/') + 1)}*`);
 }
 
 function parse(message: Uint8Array): DeltaResponse {

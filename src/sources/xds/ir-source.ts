@@ -1,5 +1,6 @@
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import type { Ir } from '../../model/ir.ts';
+import { Backoff } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -14,8 +15,7 @@ import { ResourceTables, type TouchedKeys } from './resource-tables.ts';
 
 /**
  * What an output did with a representation: keys it refuses and why (they are reported to the server), or `later`:
- * nothing is in force yet, acknowledge nothing. A rejection ends the stream, and what was not acknowledged comes
- * again.
+ * nothing is in force yet, acknowledge nothing. After a rejection the handlers are called again, later and later.
  */
 export type Applied = ReadonlyMap<string, string> | 'later' | undefined;
 
@@ -47,7 +47,6 @@ interface Waiting {
   readonly names: readonly string[];
   readonly refusals: readonly Refusal[];
   resolve(refusals: readonly Refusal[]): void;
-  reject(error: unknown): void;
 }
 
 interface Report {
@@ -71,12 +70,16 @@ export class IrSource {
   #complete = false;
   #waiting: Waiting[] = [];
   #running = false;
+  #closed = false;
+  readonly #retry: Backoff;
+  #cancelRetry: (() => void) | undefined;
   #again = false;
   /** What the server was told is refused, by `<type URL> <name>`. */
   readonly #reported = new Map<string, Report>();
 
   constructor(options: IrSourceOptions) {
     this.#options = options;
+    this.#retry = new Backoff({ minMs: 100, maxMs: 5_000, random: options.random });
     const { metrics } = options;
     const synced = metrics.gauge({
       name: 'source_synced',
@@ -133,9 +136,9 @@ export class IrSource {
   }
 
   close(): void {
+    this.#closed = true;
+    this.#cancelRetry?.();
     this.#client.close();
-    for (const waiting of this.#waiting) waiting.reject(new Error('closed'));
-    this.#waiting = [];
   }
 
   #subscribe(stream: DeltaClientStream): void {
@@ -156,9 +159,9 @@ export class IrSource {
   #apply(update: ClientUpdate): Promise<readonly Refusal[]> {
     const refusals = this.#tables.apply(update);
     this.#noteComplete(update.complete);
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const names = update.upserts.map((upsert) => upsert.name);
-      this.#waiting.push({ typeUrl: update.typeUrl, names, refusals, resolve, reject });
+      this.#waiting.push({ typeUrl: update.typeUrl, names, refusals, resolve });
       this.poke();
     });
   }
@@ -173,11 +176,11 @@ export class IrSource {
   }
 
   async #run(): Promise<void> {
-    if (this.#running || this.#handlers.length === 0) return;
+    if (this.#running || this.#closed || this.#handlers.length === 0) return;
     this.#running = true;
     // Responses that arrived together are applied together.
     await Promise.resolve();
-    while (this.#again) {
+    while (this.#again && !this.#closed) {
       this.#again = false;
       await this.#runOnce();
     }
@@ -198,10 +201,13 @@ export class IrSource {
       }
       const refused = new Map(results.flatMap((r) => (r instanceof Map ? [...r] : [])));
       this.#settle(waiting, refused);
+      this.#retry.reset();
     } catch (error) {
       this.#options.log.error({}, `the update could not be applied: ${messageOf(error)}`);
+      this.#waiting = [...waiting, ...this.#waiting];
       this.#tables.touchAgain(touched);
-      for (const w of waiting) w.reject(error);
+      this.#cancelRetry?.();
+      this.#cancelRetry = this.#options.clock.after(this.#retry.next(), () => this.poke());
     }
   }
 
