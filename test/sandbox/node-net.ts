@@ -71,7 +71,6 @@ export class NodeNet {
       cluster: 'east',
       runner: this.runner,
       clock: systemClock,
-      random: Math.random,
       log: silentLog,
       metrics: new Metrics(),
       hostAddresses: () => new Set([this.node.address.v4, this.node.address.v6]),

@@ -1,6 +1,5 @@
 import { networkInterfaces } from 'node:os';
 import type { Ir } from '../../model/ir.ts';
-import { Backoff } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -9,7 +8,7 @@ import { refusedPorts } from './bisect.ts';
 import { type Committed, Committer } from './commit.ts';
 import { Mirror } from './mirror.ts';
 import { parseTable } from './parse.ts';
-import { Renderer, type Wanted, type WantedPort } from './render.ts';
+import { nothingWanted, Renderer, type Wanted, type WantedPort } from './render.ts';
 import { NftError, type NftRunner } from './runner.ts';
 import { baseChains } from './schema.ts';
 import { type Drift, drift, emptyTable, type Table } from './table.ts';
@@ -19,7 +18,6 @@ export interface NftOutputOptions {
   readonly cluster: string;
   readonly runner: NftRunner;
   readonly clock: Clock;
-  readonly random: () => number;
   readonly log: Log;
   readonly metrics: Metrics;
   /** How long what an old verdict leads to outlives it. */
@@ -33,13 +31,6 @@ export interface NftOutputOptions {
 /** Front ends and back ends that are not, or not wholly, programmed, and why. */
 export type Refused = ReadonlyMap<string, string>;
 
-interface Waiter {
-  readonly resolve: (refused: Refused) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-const nothing: Wanted = { ports: new Map(), pods: { 4: [], 6: [] }, refused: new Map() };
-
 /**
  * Keeps `table inet causeway` as the intermediate representation wants it. The table is changed in place or
  * replaced in one transaction, never emptied, neither at the start nor by `close`.
@@ -49,29 +40,23 @@ export class NftOutput {
   readonly #renderer: Renderer;
   readonly #mirror: Mirror;
   readonly #committer: Committer;
-  readonly #backoff: Backoff;
   /** Everything that talks to the kernel, one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
-  #latest: Ir | undefined;
-  #waiters: Waiter[] = [];
-  #running = false;
   #closed = false;
   /** The mirror says what is in the kernel. */
   #known = false;
-  #wanted = nothing;
+  #wanted = nothingWanted;
   /** Ports the kernel refused; tried again when they change. */
   #quarantine = new Map<WantedPort, string>();
   /** The kernel lists rules in our own words (other versions of nft may not). */
   #sameWords: boolean | undefined;
   #cancelSweep: (() => void) | undefined;
-  #wake: (() => void) | undefined;
 
   constructor(options: NftOutputOptions) {
     this.#o = options;
     this.#renderer = new Renderer({ node: options.node, cluster: options.cluster });
     this.#mirror = new Mirror({ graceMs: options.graceMs ?? 1000 });
     this.#committer = new Committer(options.runner);
-    this.#backoff = new Backoff({ minMs: 100, maxMs: 10_000, random: options.random });
   }
 
   /** Reads the table an earlier process left, for its counters; false: there is none. */
@@ -85,21 +70,17 @@ export class NftOutput {
   }
 
   /**
-   * Resolves when this or a later state is committed. A refusal by the kernel as a whole is tried again, with the
-   * latest state, until it succeeds; rejects only when closed.
+   * Resolves when the additions and switches are committed. What the kernel refuses of single VIPs is in the
+   * result. Rejects with NftError when it takes nothing: the table is as it was, and the next call replaces it.
    */
   update(ir: Ir): Promise<Refused> {
-    if (this.#closed) return Promise.reject(new NftError('the output is closed'));
-    this.#latest = ir;
-    const committed = new Promise<Refused>((resolve, reject) => this.#waiters.push({ resolve, reject }));
-    if (!this.#running) void this.#run();
-    return committed;
+    return this.#enqueue(() => this.#apply(ir));
   }
 
   /** Compares the kernel's table with what we think it holds and repairs it. Resolves with what differed. */
   audit(): Promise<Drift | undefined> {
     return this.#enqueue(async () => {
-      if (this.#wanted === nothing || this.#closed) return undefined;
+      if (this.#wanted === nothingWanted || this.#closed) return undefined;
       if (!this.#known) {
         await this.#sync(this.#wanted);
         return undefined;
@@ -129,38 +110,15 @@ export class NftOutput {
     return this.#wanted;
   }
 
-  /** Stops; the table stays as it is. */
+  /** Stops after what is under way; the table stays as it is. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelSweep?.();
-    this.#wake?.();
     await this.#queue;
-    this.#fail(new NftError('the output is closed'));
-  }
-
-  async #run(): Promise<void> {
-    this.#running = true;
-    while (this.#latest && !this.#closed) {
-      const ir = this.#latest;
-      const waiters = this.#waiters;
-      this.#waiters = [];
-      try {
-        const refused = await this.#enqueue(() => this.#apply(ir));
-        if (this.#latest === ir) this.#latest = undefined;
-        this.#backoff.reset();
-        for (const w of waiters) w.resolve(refused);
-      } catch (error) {
-        this.#waiters = [...waiters, ...this.#waiters];
-        this.#failures.inc();
-        this.#o.log.error({ error: messageOf(error) }, 'table not synced');
-        await this.#pause(this.#backoff.next());
-      }
-    }
-    this.#running = false;
-    if (this.#closed) this.#fail(new NftError('the output is closed'));
   }
 
   async #apply(ir: Ir): Promise<Refused> {
+    if (this.#closed) throw new NftError('the output is closed');
     const addresses = (this.#o.hostAddresses ?? localAddresses)();
     const rendered = this.#renderer.render(ir, addresses);
     const wanted = await this.#sync(rendered);
@@ -183,7 +141,9 @@ export class NftOutput {
         : await this.#replace(wanted);
     } catch (error) {
       this.#known = false;
+      this.#failures.inc();
       if (!(error instanceof NftError)) throw error;
+      this.#o.log.warn({ error: error.message }, 'transaction refused; the table is replaced');
       const bad = await refusedPorts(this.#o.runner, wanted);
       for (const [port, message] of bad) this.#quarantine.set(port, message);
       wanted = this.#withoutQuarantine(rendered);
@@ -253,7 +213,9 @@ export class NftOutput {
     const wait = this.#mirror.untilSweep(this.#o.clock.now());
     if (wait === undefined || this.#closed) return;
     this.#cancelSweep = this.#o.clock.after(wait, () => {
-      void this.#enqueue(() => this.#sweep());
+      this.#enqueue(() => this.#sweep()).catch((error: unknown) =>
+        this.#o.log.error({ error: messageOf(error) }, 'table not synced'),
+      );
     });
   }
 
@@ -266,9 +228,9 @@ export class NftOutput {
       this.#arrangeSweep();
     } catch (error) {
       this.#failures.inc();
-      this.#o.log.error({ error: messageOf(error) }, 'leftovers not removed');
       this.#known = false;
-      await this.#sync(this.#wanted).catch(() => {});
+      this.#o.log.warn({ error: messageOf(error) }, 'leftovers not removed; the table is replaced');
+      await this.#sync(this.#wanted);
     }
   }
 
@@ -284,20 +246,6 @@ export class NftOutput {
     const result = this.#queue.then(work);
     this.#queue = result.catch(() => {});
     return result;
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#o.clock.after(ms, resolve);
-      this.#wake = () => {
-        cancel();
-        resolve();
-      };
-    });
-  }
-
-  #fail(error: unknown): void {
-    for (const w of this.#waiters.splice(0)) w.reject(error);
   }
 
   get #commands() {

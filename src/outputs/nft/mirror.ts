@@ -1,10 +1,16 @@
-import type { Wanted, WantedPort } from './render.ts';
-import { baseChains, dispatchChain, dispatchRules, families, setDeclarations, slotMap } from './schema.ts';
+import { nothingWanted, type Wanted, type WantedPort } from './render.ts';
+import {
+  baseChains,
+  dispatchChain,
+  dispatchRules,
+  families,
+  fixedElements,
+  setDeclarations,
+  slotMap,
+} from './schema.ts';
 import { assignSlots } from './slots.ts';
 import { emptyTable, type Table } from './table.ts';
 import type { Counter, ElementOperation, Step } from './transaction.ts';
-
-const nothing: Wanted = { ports: new Map(), pods: { 4: [], 6: [] }, refused: new Map() };
 
 /**
  * What the kernel's table holds as far as we know, and the steps that bring it to what is wanted, in two
@@ -20,7 +26,7 @@ export class Mirror {
   #chains = new Set<string>();
   /** Counters of verdicts when they were last read. */
   #counters: ReadonlyMap<string, Counter> = new Map();
-  #wanted = nothing;
+  #wanted = nothingWanted;
   /** Set or `chain` → key → how many wanted ports need it. */
   #uses = new Map<string, Map<string, number>>();
   /** Set or `chain` → key → when it was last needed. */
@@ -35,7 +41,7 @@ export class Mirror {
   adopt(table: Table, now: number): void {
     this.#sets = new Map([...table.elements].map(([set, elements]) => [set, new Map(elements)]));
     this.#chains = new Set([...table.chains.keys()].filter((c) => !baseChains.has(c)));
-    this.#wanted = nothing;
+    this.#wanted = nothingWanted;
     this.#uses = new Map();
     this.#leftover = new Map();
     for (const [set, elements] of this.#sets) for (const key of elements.keys()) this.#leave(set, key, now);
@@ -68,6 +74,7 @@ export class Mirror {
     this.#steps = [];
     const before = this.#wanted;
     this.#wanted = wanted;
+    for (const [set, key, data] of fixedElements) this.#put(set, key, data);
     this.#pods(wanted);
     for (const port of wanted.ports.values()) {
       const old = before.ports.get(port.key);

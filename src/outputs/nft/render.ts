@@ -42,6 +42,8 @@ export interface Wanted {
   readonly refused: ReadonlyMap<string, string>;
 }
 
+export const nothingWanted: Wanted = { ports: new Map(), pods: { 4: [], 6: [] }, refused: new Map() };
+
 export interface RenderOptions {
   readonly node: string;
   readonly cluster: string;

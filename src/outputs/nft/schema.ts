@@ -26,6 +26,16 @@ export const setDeclarations: ReadonlyMap<string, readonly string[]> = new Map([
   }),
 ]);
 
+/** Discard: what is sent to this port of a reserved address is answered by our table, and by nothing else. */
+export const probePort = 9;
+
+/** Elements that are always there. */
+export const fixedElements: readonly [set: string, key: string, data: string][] = families.map((f) => [
+  `noep${f}`,
+  `${reserved[f]} . tcp . ${probePort}`,
+  'goto rej',
+]);
+
 export const isVerdictMap = (set: string): boolean => set.startsWith('vip') || set.startsWith('noep');
 
 /**
