@@ -2,9 +2,36 @@ import { deepEqual } from './deep-equal.ts';
 
 /** Something that a unit can read. */
 export class Cell {
-  readonly observers = new Set<UnitNode>();
+  /** Most cells have one observer: a set is made for the second. */
+  #observers: UnitNode | Set<UnitNode> | undefined;
   /** The run that read it last: most repeated reads are noticed by it. */
   seenBy = 0;
+
+  get observed(): boolean {
+    return this.#observers !== undefined;
+  }
+
+  observe(node: UnitNode): void {
+    const now = this.#observers;
+    if (now === undefined) this.#observers = node;
+    else if (now instanceof Set) now.add(node);
+    else if (now !== node) this.#observers = new Set([now, node]);
+  }
+
+  unobserve(node: UnitNode): void {
+    const now = this.#observers;
+    if (now instanceof Set) {
+      now.delete(node);
+      if (now.size === 0) this.#observers = undefined;
+    } else if (now === node) this.#observers = undefined;
+    if (this.#observers === undefined) this.unobserved();
+  }
+
+  eachObserver(fn: (node: UnitNode) => void): void {
+    const now = this.#observers;
+    if (now instanceof Set) now.forEach(fn);
+    else if (now !== undefined) fn(now);
+  }
 
   /** The last reader is gone. */
   unobserved(): void {}
@@ -19,6 +46,8 @@ export interface Unit<R, V> {
   readonly compute: (reader: R, key: string) => V;
 }
 
+type AnyUnit = Unit<never, unknown>;
+
 /** Clean: the value holds. Check: something further up may have changed. Dirty: something read has changed. */
 const clean = 0;
 const check = 1;
@@ -26,18 +55,20 @@ const dirty = 2;
 
 /** One unit with one key: its last value, and what it read to get there. */
 export class UnitNode extends Cell {
-  readonly unit: Unit<unknown, unknown>;
+  readonly unit: AnyUnit;
   readonly key: string;
   readonly #graph: Graph;
   state: number = dirty;
   value: unknown = undefined;
   root = false;
+  /** The value that was last reported as a root's. */
+  reported: unknown = undefined;
   running = false;
-  reads: Cell[] = [];
+  reads: readonly Cell[] = noCells;
   /** The earliest time that a read found not reached; Infinity: none. */
   deadline = Number.POSITIVE_INFINITY;
 
-  constructor(graph: Graph, unit: Unit<unknown, unknown>, key: string) {
+  constructor(graph: Graph, unit: AnyUnit, key: string) {
     super();
     this.#graph = graph;
     this.unit = unit;
@@ -49,42 +80,54 @@ export class UnitNode extends Cell {
   }
 }
 
-export type MakeReader = (node: UnitNode, record: (cell: Cell) => void) => unknown;
+const noCells: readonly Cell[] = [];
+
+/** A run of a unit: what it has read so far. */
+interface Run {
+  readonly id: number;
+  readonly node: UnitNode;
+  readonly reads: Cell[];
+}
+
+export type Report<T> = (unit: AnyUnit, key: string, about: T) => void;
 
 /**
  * Keeps the values of units. When cells change, only the units that read them run again, and a value that comes
  * out equal stops the wave. Units that nobody reads and that are no roots are forgotten.
  */
 export class Graph {
-  readonly #makeReader: MakeReader;
-  readonly #nodes = new Map<Unit<never, unknown>, Map<string, UnitNode>>();
+  readonly #reader: unknown;
+  readonly #nodes = new Map<AnyUnit, Map<string, UnitNode>>();
   #pending = new Set<UnitNode>();
   #releasable = new Set<UnitNode>();
-  #timed = new Set<UnitNode>();
+  readonly #timed = new Set<UnitNode>();
   /** Roots that threw in the last `settle`. */
   #failed = new Set<UnitNode>();
-  #lastRun = 0;
+  #run: Run | undefined;
+  #runs = 0;
   /** How often a unit ran, by its name: for tests and metrics. */
   readonly runs = new Map<string, number>();
 
-  constructor(makeReader: MakeReader) {
-    this.#makeReader = makeReader;
+  /** `reader` is what units are given; it must call `record` for each cell that is read through it. */
+  constructor(makeReader: (graph: Graph) => unknown) {
+    this.#reader = makeReader(this);
   }
 
   /** The value of a unit is wanted from now on, or no more. */
   setRoot<R>(unit: Unit<R, unknown>, key: string, wanted: boolean): void {
-    const node = wanted ? this.#node(unit, key) : this.#find(unit, key);
+    const node = wanted ? this.#node(unit, key) : this.#nodes.get(unit)?.get(key);
     if (!node || node.root === wanted) return;
     node.root = wanted;
+    node.reported = undefined;
     if (wanted) this.#pending.add(node);
     else {
       this.#pending.delete(node);
-      if (node.observers.size === 0) this.#releasable.add(node);
+      if (!node.observed) this.#releasable.add(node);
     }
   }
 
   invalidate(cell: Cell): void {
-    for (const observer of cell.observers) this.#mark(observer, dirty);
+    cell.eachObserver((observer) => this.#mark(observer, dirty));
   }
 
   /** Everything that waits for a time up to `now` runs again in the next `settle`. */
@@ -99,20 +142,16 @@ export class Graph {
   }
 
   /**
-   * Brings the roots up to date and reports those with a new value, or with any after they had failed. A unit that throws is a fault of the
-   * program: its roots keep their last value, and are tried again at the next call.
+   * Brings the roots up to date and reports those with a new value, or with any after they had failed. A unit
+   * that throws is a fault of the program: its roots keep their last value, and are tried again at the next call.
    */
-  settle(
-    changed: (unit: Unit<never, unknown>, key: string, value: unknown) => void,
-    failed: (unit: Unit<never, unknown>, key: string, error: unknown) => void,
-  ): void {
+  settle(changed: Report<unknown>, failed: Report<unknown>): void {
     const failures = new Set<UnitNode>();
     while (this.#pending.size > 0) {
       const batch = this.#pending;
       this.#pending = new Set();
       for (const node of batch) {
         if (!node.root) continue;
-        const before = node.value;
         try {
           this.#refresh(node);
         } catch (error) {
@@ -120,7 +159,9 @@ export class Graph {
           failed(node.unit, node.key, error);
           continue;
         }
-        if (node.value !== before || this.#failed.has(node)) changed(node.unit, node.key, node.value);
+        if (node.value === node.reported && !this.#failed.has(node)) continue;
+        node.reported = node.value;
+        changed(node.unit, node.key, node.value);
       }
     }
     this.#failed = failures;
@@ -128,23 +169,33 @@ export class Graph {
     this.#release();
   }
 
-  /** Reads a unit on behalf of another. */
-  read<R, V>(unit: Unit<R, V>, key: string, record: (cell: Cell) => void): V {
+  /** Reads a unit on behalf of the one that runs. */
+  read<R, V>(unit: Unit<R, V>, key: string): V {
     const node = this.#node(unit, key);
     this.#refresh(node);
-    record(node);
+    this.record(node);
     return node.value as V;
+  }
+
+  /** The unit that runs has read a cell. */
+  record(cell: Cell): void {
+    const run = this.#run;
+    if (!run || cell.seenBy === run.id) return;
+    cell.seenBy = run.id;
+    run.reads.push(cell);
+  }
+
+  /** The unit that runs must run again at a time. */
+  wait(deadline: number): void {
+    const node = this.#run?.node;
+    if (node) node.deadline = Math.min(node.deadline, deadline);
   }
 
   releasable(node: UnitNode): void {
     if (!node.root) this.#releasable.add(node);
   }
 
-  #find(unit: Unit<never, unknown>, key: string): UnitNode | undefined {
-    return this.#nodes.get(unit)?.get(key);
-  }
-
-  #node(unit: Unit<never, unknown>, key: string): UnitNode {
+  #node(unit: AnyUnit, key: string): UnitNode {
     let ofUnit = this.#nodes.get(unit);
     if (!ofUnit) {
       ofUnit = new Map();
@@ -152,7 +203,7 @@ export class Graph {
     }
     let node = ofUnit.get(key);
     if (!node) {
-      node = new UnitNode(this, unit as Unit<unknown, unknown>, key);
+      node = new UnitNode(this, unit, key);
       ofUnit.set(key, node);
     }
     return node;
@@ -163,7 +214,7 @@ export class Graph {
     const before = node.state;
     node.state = state;
     if (node.root) this.#pending.add(node);
-    if (before === clean) for (const observer of node.observers) this.#mark(observer, check);
+    if (before === clean) node.eachObserver((observer) => this.#mark(observer, check));
   }
 
   #refresh(node: UnitNode): void {
@@ -175,50 +226,41 @@ export class Graph {
       }
       if (node.state === check) node.state = clean;
     }
-    if (node.state === dirty) this.#run(node);
+    if (node.state === dirty) this.#compute(node);
   }
 
-  #run(node: UnitNode): void {
+  #compute(node: UnitNode): void {
     if (node.running) throw new Error(`unit ${node.unit.name} ${node.key} reads itself`);
-    const reads: Cell[] = [];
-    const run = ++this.#lastRun;
+    const outer = this.#run;
+    const run: Run = { id: ++this.#runs, node, reads: [] };
+    this.#run = run;
     node.running = true;
     node.deadline = Number.POSITIVE_INFINITY;
     let value: unknown;
     try {
-      value = node.unit.compute(
-        this.#makeReader(node, (cell) => {
-          if (cell.seenBy !== run) reads.push(cell);
-          cell.seenBy = run;
-        }),
-        node.key,
-      );
+      value = node.unit.compute(this.#reader as never, node.key);
     } finally {
+      this.#run = outer;
       node.running = false;
-      this.#observe(node, reads);
+      this.#observe(node, run.reads.slice());
       if (node.deadline < Number.POSITIVE_INFINITY) this.#timed.add(node);
       else this.#timed.delete(node);
     }
     this.runs.set(node.unit.name, (this.runs.get(node.unit.name) ?? 0) + 1);
     node.state = clean;
-    if (node.value !== undefined || value !== undefined) {
-      if (deepEqual(node.value, value)) return;
-      node.value = value;
-      for (const observer of node.observers) this.#mark(observer, dirty);
-    }
+    if (deepEqual(node.value, value)) return;
+    node.value = value;
+    node.eachObserver((observer) => this.#mark(observer, dirty));
   }
 
-  #observe(node: UnitNode, reads: Cell[]): void {
+  #observe(node: UnitNode, reads: readonly Cell[]): void {
     const before = node.reads;
-    node.reads = reads;
     if (before.length === reads.length && before.every((cell, i) => cell === reads[i])) return;
-    for (const cell of reads) cell.observers.add(node);
+    node.reads = reads;
+    for (const cell of reads) cell.observe(node);
+    if (before.length === 0) return;
     const kept = new Set(reads);
-    for (const cell of before) {
-      if (kept.has(cell)) continue;
-      cell.observers.delete(node);
-      if (cell.observers.size === 0) cell.unobserved();
-    }
+    for (const cell of before) if (!kept.has(cell)) cell.unobserve(node);
   }
 
   #release(): void {
@@ -226,10 +268,10 @@ export class Graph {
       const batch = this.#releasable;
       this.#releasable = new Set();
       for (const node of batch) {
-        if (node.root || node.observers.size > 0) continue;
+        if (node.root || node.observed) continue;
         this.#nodes.get(node.unit)?.delete(node.key);
         this.#timed.delete(node);
-        this.#observe(node, []);
+        this.#observe(node, noCells);
       }
     }
   }

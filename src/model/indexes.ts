@@ -26,9 +26,6 @@ export const indexes = {
   ReferenceGrant: {
     namespace: (grant: Inputs['ReferenceGrant']) => [grant.metadata.namespace],
   },
-  Pod: {
-    namespace: (pod: Inputs['Pod']) => [pod.metadata.namespace],
-  },
   EndpointSlice: {
     /** By `<namespace>/<name>` of the Service. */
     service: (slice: Inputs['EndpointSlice']) => {

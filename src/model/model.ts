@@ -23,14 +23,14 @@ export class Model {
   readonly #store = new Store();
   readonly #tables = new Tables();
   readonly #graph: Graph;
+  /** Back ends that came into use or went out of it. */
   readonly #backends = new Set<string>();
+  readonly #faults = new Set<string>();
   #now = 0;
 
   constructor(config: ModelConfig) {
     this.config = config;
-    this.#graph = new Graph(
-      (node, record) => new Reader(config, this.#graph, this.#store, node, record, () => this.#now),
-    );
+    this.#graph = new Graph((graph) => new Reader(config, graph, this.#store, () => this.#now));
   }
 
   /**
@@ -59,12 +59,11 @@ export class Model {
 
   /** Applies changes as one. `now`: epoch milliseconds, never less than before. */
   update(changes: readonly Change[], now: number): Touched {
-    const present = new Map<string, readonly [InputKind, string]>();
     for (const change of changes) {
       for (const cell of this.#store.apply(change)) this.#graph.invalidate(cell);
-      present.set(`${change.kind} ${change.key}`, [change.kind, change.key]);
     }
-    for (const [kind, key] of present.values()) this.#setRoots(kind, key, this.#store.has(kind, key));
+    // A key may be named twice: what counts is what is there in the end.
+    for (const { kind, key } of changes) this.#setRoots(kind, key, this.#store.has(kind, key));
     return this.advance(now);
   }
 
@@ -86,7 +85,7 @@ export class Model {
       this.#graph.setRoot(root.unit, unitKey, present);
       if (present) continue;
       this.#setRow(root, unitKey, undefined);
-      this.#tables.setProblems(faultKey(root.unit, unitKey), []);
+      this.#setFault(root.unit, unitKey, undefined);
     }
   }
 
@@ -101,11 +100,18 @@ export class Model {
         const root = rootByUnit.get(unit);
         if (root) this.#setRow(root, unitKey, value);
         else this.#tables.setRow('backends', unitKey, value as Backend);
-        this.#tables.setProblems(faultKey(unit, unitKey), []);
+        this.#setFault(unit, unitKey, undefined);
       },
-      (unit, unitKey, error) =>
-        this.#tables.setProblems(faultKey(unit, unitKey), [fault(unit, unitKey, error)]),
+      (unit, unitKey, error) => this.#setFault(unit, unitKey, fault(unit, unitKey, error)),
     );
+  }
+
+  #setFault(unit: AnyUnit, unitKey: string, problem: Problem | undefined): void {
+    if (!problem && this.#faults.size === 0) return;
+    const key = `fault ${unit.name} ${unitKey}`;
+    if (problem) this.#faults.add(key);
+    else this.#faults.delete(key);
+    this.#tables.setProblems(key, problem ? [problem] : []);
   }
 
   #setRow({ table, rowKey }: Root, unitKey: string, value: unknown): void {
@@ -124,8 +130,6 @@ export class Model {
 
 const rootByUnit: ReadonlyMap<AnyUnit, Root> = new Map(roots.map((root) => [root.unit, root]));
 const rootsByKind = Map.groupBy(roots, ({ kind }) => kind);
-
-const faultKey = (unit: AnyUnit, unitKey: string): string => `fault ${unit.name} ${unitKey}`;
 
 /** A unit that throws is our fault, not the user's: it says so, keeps its last value, and stops nobody else. */
 function fault(unit: AnyUnit, unitKey: string, error: unknown): Problem {

@@ -3,7 +3,7 @@ import { deepEqual } from './deep-equal.ts';
 import { Cell } from './graph.ts';
 import { indexesOf } from './indexes.ts';
 import type { Change, InputKind, Inputs } from './inputs.ts';
-import { LabelIndex } from './label-index.ts';
+import { PodIndex } from './pod-index.ts';
 import { byText } from './sorted-map.ts';
 
 class RecordCell extends Cell {
@@ -29,7 +29,8 @@ interface KindStore {
 /** The input records by kind and key, with the indexes that units read lists from. */
 export class Store {
   readonly #kinds = new Map<InputKind, KindStore>();
-  readonly #podLabels = new LabelIndex((namespace) => this.list('Pod', 'namespace', namespace).entries());
+  /** Units see pods through it alone. */
+  readonly pods = new PodIndex();
 
   /** Applies one change and names the cells whose content it changed; empty when nothing did. */
   apply({ kind, key, value }: Change): ReadonlySet<Cell> {
@@ -56,12 +57,9 @@ export class Store {
       }
     }
     if (kind === 'Pod') {
-      this.#podLabels.change(
-        key,
-        before as Inputs['Pod'] | undefined,
-        value as Inputs['Pod'] | undefined,
-        changed,
-      );
+      const pod = value as Inputs['Pod'] | undefined;
+      const { namespace } = (pod ?? (before as Inputs['Pod'])).metadata;
+      this.pods.change(key, namespace, pod, changed);
     }
     return changed;
   }
@@ -87,15 +85,6 @@ export class Store {
 
   list(kind: InputKind, index: string, bucket: string): Bucket {
     return this.#bucket(this.#kind(kind), index, bucket);
-  }
-
-  countPods(namespace: string, label: string, value: string): number {
-    return this.#podLabels.count(namespace, label, value);
-  }
-
-  /** The pods of a namespace with a label and value. */
-  podsWithLabel(namespace: string, label: string, value: string): Bucket {
-    return this.#podLabels.bucket(namespace, label, value);
   }
 
   /** Every record, by kind and then key, sorted. */

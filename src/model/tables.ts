@@ -44,10 +44,10 @@ export class Tables {
   }
 
   /** The back ends that are referred to now, or no more. */
-  setFrontend(key: string, row: Frontend | undefined): ReadonlySet<string> {
+  setFrontend(key: string, row: Frontend | undefined): readonly string[] {
     this.setRow('frontends', key, row);
     const targets = row?.ports.flatMap((port) => port.targets) ?? [];
-    return this.referred.set(key, new Set(targets.flatMap(({ backend }) => backend ?? [])));
+    return this.referred.set(key, [...new Set(targets.flatMap(({ backend }) => backend ?? []))]);
   }
 
   setStatus(key: string, result: StatusResult | undefined): void {
@@ -62,7 +62,7 @@ export class Tables {
   }
 
   setImports(source: string, keys: readonly string[] | undefined): void {
-    for (const key of this.imports.set(source, new Set(keys))) this.#touched.imports.add(key);
+    for (const key of this.imports.set(source, keys ?? [])) this.#touched.imports.add(key);
   }
 
   setExports(composite: string, rows: ReadonlyMap<string, Export> | undefined): void {
@@ -84,7 +84,7 @@ export class Tables {
 
 /** Keys that several sources name, as long as at least one does. */
 export class Counted {
-  readonly #bySource = new Map<string, ReadonlySet<string>>();
+  readonly #bySource = new Map<string, readonly string[]>();
   readonly #counts = new SortedMap<number>();
   #keys: ReadonlySet<string> | undefined;
 
@@ -98,13 +98,14 @@ export class Counted {
     return this.#counts.has(key);
   }
 
-  /** Replaces what a source names; the keys that came or went. */
-  set(source: string, keys: ReadonlySet<string>): ReadonlySet<string> {
-    const before = this.#bySource.get(source) ?? new Set();
-    const changed = new Set<string>();
-    for (const key of keys) if (!before.has(key) && this.#add(key, 1)) changed.add(key);
-    for (const key of before) if (!keys.has(key) && this.#add(key, -1)) changed.add(key);
-    if (keys.size > 0) this.#bySource.set(source, keys);
+  /** Replaces what a source names, each key once; the keys that came or went. */
+  set(source: string, keys: readonly string[]): readonly string[] {
+    const before = this.#bySource.get(source) ?? [];
+    const changed = [
+      ...keys.filter((key) => !before.includes(key) && this.#add(key, 1)),
+      ...before.filter((key) => !keys.includes(key) && this.#add(key, -1)),
+    ];
+    if (keys.length > 0) this.#bySource.set(source, keys);
     else this.#bySource.delete(source);
     return changed;
   }

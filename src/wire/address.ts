@@ -20,10 +20,9 @@ export function familyOf(address: string): Family {
   return address.includes(':') ? 'IPv6' : 'IPv4';
 }
 
-/** Ranges that ipaddr.js knows by name and that no other host can answer from. */
+/** IPv6 ranges that ipaddr.js knows by name and that no other host can answer from. */
 const unusable: ReadonlySet<string> = new Set([
   'unspecified',
-  'broadcast',
   'multicast',
   'linkLocal',
   'loopback',
@@ -35,8 +34,10 @@ const unusable: ReadonlySet<string> = new Set([
  * the same reason: they would reach the node itself, or nobody.
  */
 export function isUsableEndpoint(address: string): boolean {
-  if (familyOf(address) === 'IPv4' && address.startsWith('0.')) return false;
-  return !unusable.has(ipaddr.parse(address).range());
+  if (familyOf(address) === 'IPv6') return !unusable.has(ipaddr.IPv6.parse(address).range());
+  const first = Number(address.slice(0, address.indexOf('.')));
+  if (first === 0 || first === 127 || (first >= 224 && first < 240)) return false;
+  return !address.startsWith('169.254.') && address !== '255.255.255.255';
 }
 
 /** An address as a number, with its family. Undefined: no address. */

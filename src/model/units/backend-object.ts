@@ -1,7 +1,8 @@
 import type { ProblemCode } from '../conditions.ts';
+import type { Inputs } from '../inputs.ts';
 import type { BackendKind } from '../keys.ts';
 import { isEmptySelector } from '../label-selector.ts';
-import type { Reader, Unit } from '../reader.ts';
+import type { Reader } from '../reader.ts';
 import { serviceFacts } from './service-endpoints.ts';
 
 /** A reference to something that holds endpoints, as routes and composites have them. */
@@ -45,41 +46,32 @@ export function backendKindOf(
   return { code: 'BackendKindInvalid', message: `expected ${expected}, found ${kind} of group "${group}"` };
 }
 
-/** Why an XEndpointSelector cannot be used, by its key. Undefined: it can, or it does not exist. */
-export const selectorRefusal: Unit<Refusal | undefined> = {
-  name: 'selectorRefusal',
-  compute: (reader, key) => {
-    const spec = reader.get('XEndpointSelector', key)?.spec;
-    if (!spec || !isEmptySelector(spec.selector)) return undefined;
-    return {
-      code: 'SelectorEmpty',
-      message: 'expected at least one label or expression, found an empty selector',
-    };
-  },
-};
+/** Why an XEndpointSelector cannot be used. */
+export function selectorRefusal({ spec }: Inputs['XEndpointSelector']): Refusal | undefined {
+  if (!isEmptySelector(spec.selector)) return undefined;
+  return {
+    code: 'SelectorEmpty',
+    message: 'expected at least one label or expression, found an empty selector',
+  };
+}
 
-/** Why an XBackend cannot be used, by its key. Undefined: it can, or it does not exist. */
-export const xBackendRefusal: Unit<Refusal | undefined> = {
-  name: 'xBackendRefusal',
-  compute: (reader, key) => {
-    const spec = reader.get('XBackend', key)?.spec;
-    if (!spec) return undefined;
-    const unsupported = (message: string): Refusal => ({ code: 'BackendTypeUnsupported', message });
-    if (spec.type !== 'EndpointSelector') {
-      return unsupported(`expected type EndpointSelector, found ${spec.type}, which is not served yet`);
-    }
-    if (spec.tls.mode !== 'None') {
-      return unsupported(
-        `expected tls.mode None, found ${spec.tls.mode}: connections are passed on as they are`,
-      );
-    }
-    if (spec.port.number === undefined) return unsupported('expected port.number, found none');
-    if (!spec.endpointSelector || isEmptySelector(spec.endpointSelector)) {
-      return { code: 'SelectorEmpty', message: 'expected at least one label, found an empty selector' };
-    }
-    return undefined;
-  },
-};
+/** Why an XBackend cannot be used. */
+export function xBackendRefusal({ spec }: Inputs['XBackend']): Refusal | undefined {
+  const unsupported = (message: string): Refusal => ({ code: 'BackendTypeUnsupported', message });
+  if (spec.type !== 'EndpointSelector') {
+    return unsupported(`expected type EndpointSelector, found ${spec.type}, which is not served yet`);
+  }
+  if (spec.tls.mode !== 'None') {
+    return unsupported(
+      `expected tls.mode None, found ${spec.tls.mode}: connections are passed on as they are`,
+    );
+  }
+  if (spec.port.number === undefined) return unsupported('expected port.number, found none');
+  if (!spec.endpointSelector || isEmptySelector(spec.endpointSelector)) {
+    return { code: 'SelectorEmpty', message: 'expected at least one label, found an empty selector' };
+  }
+  return undefined;
+}
 
 /** Whether a back end other than a composite exists and can be used. */
 export function refusalOf(
@@ -96,13 +88,20 @@ export function refusalOf(
     const message = `expected a Service with endpoints, found ${key} of type ExternalName`;
     return { code: 'BackendNotAccepted', message };
   }
-  const [record, refusal] =
-    as === 'selector'
-      ? (['XEndpointSelector', selectorRefusal] as const)
-      : (['XBackend', xBackendRefusal] as const);
-  if (!reader.get(record, key)) return missing;
-  const refused = reader.unit(refusal, key);
+  const refused = as === 'selector' ? refusedSelector(reader, key) : refusedXBackend(reader, key);
+  if (refused === null) return missing;
   return (
     refused && { code: 'BackendNotAccepted', message: `${kind} ${key} is not accepted: ${refused.message}` }
   );
+}
+
+/** null: it does not exist. */
+function refusedSelector(reader: Reader, key: string): Refusal | undefined | null {
+  const record = reader.get('XEndpointSelector', key);
+  return record ? selectorRefusal(record) : null;
+}
+
+function refusedXBackend(reader: Reader, key: string): Refusal | undefined | null {
+  const record = reader.get('XBackend', key);
+  return record ? xBackendRefusal(record) : null;
 }

@@ -14,7 +14,7 @@ export const referredPorts: Unit<readonly string[]> = {
     const keys = routeKinds.flatMap((kind) =>
       reader
         .list(kind, 'backend', `CompositeBackend/${composite}`)
-        .flatMap((route) => reader.unit(routeComposites, routeUnitKey(kind, keyOf(route.metadata))))
+        .flatMap((route) => routeComposites(reader, routeUnitKey(kind, keyOf(route.metadata))))
         .filter((key) => key.startsWith(`${composite}/`)),
     );
     return [...new Set(keys)].sort();

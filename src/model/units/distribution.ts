@@ -69,20 +69,18 @@ export function distribute(
 
 function zonesOf(shares: readonly Share[]): readonly ZoneShare[] {
   const inOrder = [...shares].sort((a, b) => Number(b.own) - Number(a.own) || byText(a.cluster, b.cluster));
-  const all = inOrder.flatMap((share) => share.endpoints.map((endpoint) => ({ ...endpoint, share })));
-  const zones = new Map<Share, Map<string, RemoteEndpoint[]>>();
-  for (const { share, ...endpoint } of distinctEndpoints(all)) {
-    const ofShare = zones.get(share) ?? new Map<string, RemoteEndpoint[]>();
-    zones.set(share, ofShare);
-    const inZone = ofShare.get(endpoint.zone);
-    if (inZone) inZone.push(endpoint);
-    else ofShare.set(endpoint.zone, [endpoint]);
-  }
-  return [...zones]
-    .flatMap(([share, ofShare]) =>
-      [...ofShare].map(([zone, endpoints]) => ({ share, zone, endpoints, ready: readyCount(endpoints) })),
-    )
-    .sort((a, b) => byText(a.share.cluster, b.share.cluster) || byText(a.zone, b.zone));
+  const claimed = new Set<string>();
+  const zones = inOrder.flatMap((share): readonly ZoneShare[] => {
+    const endpoints = distinctEndpoints(share.endpoints, claimed);
+    const byZone = Map.groupBy(endpoints, ({ zone }) => zone);
+    return [...byZone].map(([zone, inZone]) => ({
+      share,
+      zone,
+      endpoints: inZone,
+      ready: readyCount(inZone),
+    }));
+  });
+  return zones.sort((a, b) => byText(a.share.cluster, b.share.cluster) || byText(a.zone, b.zone));
 }
 
 /** Lower is tried first. */

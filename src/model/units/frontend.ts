@@ -3,7 +3,7 @@ import type { ModelConfig } from '../model-config.ts';
 import type { Unit } from '../reader.ts';
 import { byText } from '../sorted-map.ts';
 import { carriers } from './carriers.ts';
-import { gatewayAccepted, gatewayVips } from './gateway-addresses.ts';
+import { gatewayVips, isGatewayAccepted } from './gateway-addresses.ts';
 import { listenerPlans } from './listeners.ts';
 import { type NamespacedName, parseKey } from './object-key.ts';
 import { routeTargets } from './route-targets.ts';
@@ -15,7 +15,7 @@ export const frontend: Unit<Frontend | undefined> = {
   name: 'frontend',
   compute: (reader, key) => {
     const gateway = reader.get('Gateway', key);
-    if (!gateway || !reader.unit(gatewayAccepted, key)) return undefined;
+    if (!gateway || !isGatewayAccepted(reader, key)) return undefined;
     const vips = reader.unit(gatewayVips, key);
     if (vips.length === 0) return undefined;
     const attached = reader.unit(carriers, key);

@@ -82,20 +82,20 @@ function inRange(reader: Reader, address: string): boolean {
 }
 
 /** A Gateway is accepted when it is of a class of ours, has a valid listener and asks for nothing unknown. */
-export const gatewayAccepted: Unit<boolean> = {
-  name: 'gatewayAccepted',
-  compute: (reader, key) =>
+export function isGatewayAccepted(reader: Reader, key: string): boolean {
+  return (
     reader.get('Gateway', key)?.spec.infrastructure?.parametersRef === undefined &&
     (reader.unit(listenerPlans, key)?.some(({ valid }) => valid) ?? false) &&
-    reader.unit(gatewayAddresses, key).problems.every(({ code }) => code !== 'AddressUnsupported'),
-};
+    reader.unit(gatewayAddresses, key).problems.every(({ code }) => code !== 'AddressUnsupported')
+  );
+}
 
 /** By the Gateway's key. Undefined: it should have no address. */
 export const wantedClaim: Unit<WantedClaim | undefined> = {
   name: 'wantedClaim',
   compute: (reader, key) => {
     const gateway = reader.get('Gateway', key);
-    if (!gateway || !reader.unit(gatewayAccepted, key)) return undefined;
+    if (!gateway || !isGatewayAccepted(reader, key)) return undefined;
     const { families, requested } = reader.unit(gatewayAddresses, key);
     if (families.length === 0) return undefined;
     const { namespace, name, uid } = gateway.metadata;

@@ -6,7 +6,7 @@ import type { Problem } from '../problem.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { type Carriers, carriers } from './carriers.ts';
 import { frontendName } from './frontend.ts';
-import { gatewayAccepted, gatewayAddresses, gatewayVips } from './gateway-addresses.ts';
+import { gatewayAddresses, gatewayVips, isGatewayAccepted } from './gateway-addresses.ts';
 import type { StatusResult } from './gateway-class.ts';
 import { type ListenerPlan, listenerPlans } from './listeners.ts';
 import { parseKey, refOf } from './object-key.ts';
@@ -87,7 +87,7 @@ function listenerSummary(listeners: readonly ListenerPlan[], add: Add): readonly
 
 /** Why traffic does not flow yet, the first cause only. */
 function programmingProblems(reader: Reader, key: string, generation: number, add: Add): readonly Problem[] {
-  if (!reader.unit(gatewayAccepted, key)) {
+  if (!isGatewayAccepted(reader, key)) {
     return [add('GatewayInvalid', '', 'the Gateway is not accepted: see the condition Accepted')];
   }
   const { families } = reader.unit(gatewayAddresses, key);

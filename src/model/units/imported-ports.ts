@@ -7,7 +7,7 @@ import { routeComposites } from './route-targets.ts';
 export const importedPorts: Unit<readonly string[]> = {
   name: 'importedPorts',
   compute: (reader, unitKey) =>
-    reader.unit(routeComposites, unitKey).filter((key) => {
+    routeComposites(reader, unitKey).filter((key) => {
       const composite = parseCompositePortKey(key)?.composite;
       const facts = composite === undefined ? undefined : reader.unit(compositeFacts, composite);
       return (facts?.importFrom.length ?? 0) > 0;

@@ -28,15 +28,18 @@ export const readyCount = (endpoints: readonly RemoteEndpoint[]): number =>
 
 /**
  * Sorted by address and port, each address and port once: of two endpoints that share one, the first in the
- * order of `endpoints` stays.
+ * order of `endpoints` stays. `claimed` has what is taken already, and gets what is taken now.
  */
-export function distinctEndpoints<E extends RemoteEndpoint>(endpoints: readonly E[]): readonly E[] {
-  const seen = new Set<string>();
-  const kept = endpoints.filter(({ addresses, port }) => {
-    const places = addresses.map((address) => `${address} ${port}`);
-    if (places.some((place) => seen.has(place))) return false;
-    for (const place of places) seen.add(place);
-    return true;
-  });
+export function distinctEndpoints(
+  endpoints: readonly RemoteEndpoint[],
+  claimed: Set<string> = new Set(),
+): readonly RemoteEndpoint[] {
+  const kept: RemoteEndpoint[] = [];
+  for (const endpoint of endpoints) {
+    const { addresses, port } = endpoint;
+    if (addresses.some((address) => claimed.has(`${address} ${port}`))) continue;
+    for (const address of addresses) claimed.add(`${address} ${port}`);
+    kept.push(endpoint);
+  }
   return kept.sort((a, b) => byText(a.addresses[0] ?? '', b.addresses[0] ?? '') || a.port - b.port);
 }

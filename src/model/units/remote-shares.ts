@@ -1,9 +1,9 @@
 import type { Inputs, RemoteEndpoint } from '../inputs.ts';
+import { usableAddresses } from '../pod-facts.ts';
 import type { Reader } from '../reader.ts';
 import { clusterOf, selectsCluster } from './cluster-selection.ts';
 import type { CompositeFacts } from './composite-facts.ts';
 import type { Share } from './distribution.ts';
-import { usableAddresses } from './pod-facts.ts';
 import { isServiceAddress } from './service-ranges.ts';
 
 /** How much is known of another cluster, for one composite. */

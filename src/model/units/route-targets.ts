@@ -44,13 +44,10 @@ export const routeTargets: Unit<RouteTargets> = {
 };
 
 /** The composites' ports that an accepted route asks for, by the route's unit key. */
-export const routeComposites: Unit<readonly string[]> = {
-  name: 'routeComposites',
-  compute: (reader, unitKey) => {
-    const attached = reader.unit(attachment, unitKey).some(({ listeners }) => listeners.length > 0);
-    return attached ? reader.unit(routeTargets, unitKey).composites : [];
-  },
-};
+export function routeComposites(reader: Reader, unitKey: string): readonly string[] {
+  const attached = reader.unit(attachment, unitKey).some(({ listeners }) => listeners.length > 0);
+  return attached ? reader.unit(routeTargets, unitKey).composites : [];
+}
 
 interface Resolved {
   /** null: its share is rejected. */

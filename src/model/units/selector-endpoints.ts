@@ -2,14 +2,13 @@ import { type Family, familyOf } from '../../wire/address.ts';
 import type { RemoteEndpoint } from '../inputs.ts';
 import type { Protocol } from '../ir.ts';
 import { isEmptySelector, type LabelSelector } from '../label-selector.ts';
+import { type PodFacts, podPort } from '../pod-facts.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { type LocalEndpoints, noEndpoints, zoneOfNode } from './local-endpoints.ts';
 import { parseKey } from './object-key.ts';
-import { type PodFacts, podFacts, podPort } from './pod-facts.ts';
 
 function podsOf(reader: Reader, namespace: string, selector: LabelSelector): readonly PodFacts[] {
-  if (isEmptySelector(selector)) return [];
-  return reader.pods(namespace, selector).flatMap((pod) => podFacts(pod) ?? []);
+  return isEmptySelector(selector) ? [] : reader.pods(namespace, selector);
 }
 
 /** The pods that an XEndpointSelector selects, by its key. */

@@ -14,7 +14,7 @@ export const selectorStatus: Unit<StatusResult | undefined> = {
     const record = reader.get('XEndpointSelector', key);
     if (!record) return undefined;
     const ref = refOf('XEndpointSelector', record.metadata);
-    const refusal = reader.unit(selectorRefusal, key);
+    const refusal = selectorRefusal(record);
     const problems: Problem[] = refusal ? [{ ...refusal, ref, path: 'spec.selector' }] : [];
     const { generation } = record.metadata;
     const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted' } as const;
@@ -31,7 +31,7 @@ export const xBackendProblems: Unit<StatusResult | undefined> = {
   name: 'xBackendProblems',
   compute: (reader, key) => {
     const record = reader.get('XBackend', key);
-    const refusal = reader.unit(xBackendRefusal, key);
+    const refusal = record && xBackendRefusal(record);
     if (!record || !refusal) return undefined;
     return {
       status: undefined,

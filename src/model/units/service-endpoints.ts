@@ -1,8 +1,8 @@
 import type { Inputs, RemoteEndpoint } from '../inputs.ts';
 import type { Protocol } from '../ir.ts';
+import { usableAddresses } from '../pod-facts.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { type LocalEndpoints, noEndpoints, zoneOfNode } from './local-endpoints.ts';
-import { usableAddresses } from './pod-facts.ts';
 
 type Slice = Inputs['EndpointSlice'];
 

@@ -1,0 +1,107 @@
+import { Bucket } from './bucket.ts';
+import { deepEqual } from './deep-equal.ts';
+import type { Cell } from './graph.ts';
+import type { Inputs } from './inputs.ts';
+import { type PodFacts, podFacts } from './pod-facts.ts';
+
+type ByValue = Map<string, Bucket>;
+
+interface Namespace {
+  readonly pods: Bucket;
+  readonly labels: Map<string, ByValue>;
+}
+
+/**
+ * The facts of pods by namespace, label and value. A label of a namespace is indexed from the first time a
+ * selector asks for it, so that labels which no selector uses (a pod's own name, a template hash) cost nothing.
+ */
+export class PodIndex {
+  readonly #facts = new Map<string, PodFacts>();
+  readonly #namespaces = new Map<string, Namespace>();
+
+  /** Every pod of a namespace. */
+  all(namespace: string): Bucket {
+    return this.#namespace(namespace).pods;
+  }
+
+  /** How many pods have the label with this value. */
+  count(namespace: string, label: string, value: string): number {
+    return this.#values(namespace, label).get(value)?.size ?? 0;
+  }
+
+  bucket(namespace: string, label: string, value: string): Bucket {
+    return bucketOf(this.#values(namespace, label), value);
+  }
+
+  /** Follows one pod and adds the buckets that it touches to `changed`; none where traffic sees no difference. */
+  change(key: string, namespace: string, pod: Inputs['Pod'] | undefined, changed: Set<Cell>): void {
+    const before = this.#facts.get(key);
+    const after = pod && podFacts(pod);
+    if (deepEqual(before, after)) return;
+    const { pods, labels } = this.#namespace(namespace);
+    changed.add(pods);
+    if (after) {
+      this.#facts.set(key, after);
+      pods.put(key, after);
+    } else {
+      this.#facts.delete(key);
+      pods.remove(key);
+    }
+    for (const [label, values] of touched(labels, before)) {
+      const value = before?.labels[label] ?? '';
+      if (after?.labels[label] === value) continue;
+      const left = bucketOf(values, value);
+      changed.add(left);
+      left.remove(key);
+    }
+    for (const [label, values] of touched(labels, after)) {
+      const entered = bucketOf(values, after?.labels[label] ?? '');
+      changed.add(entered);
+      entered.put(key, after);
+    }
+  }
+
+  #namespace(name: string): Namespace {
+    let namespace = this.#namespaces.get(name);
+    if (!namespace) {
+      namespace = { pods: new Bucket(() => {}), labels: new Map() };
+      this.#namespaces.set(name, namespace);
+    }
+    return namespace;
+  }
+
+  #values(namespace: string, label: string): ByValue {
+    const { pods, labels } = this.#namespace(namespace);
+    let values = labels.get(label);
+    if (!values) {
+      values = new Map();
+      labels.set(label, values);
+      for (const [key, pod] of pods.entries()) {
+        const { labels: own } = pod as PodFacts;
+        if (Object.hasOwn(own, label)) bucketOf(values, own[label] ?? '').put(key, pod);
+      }
+    }
+    return values;
+  }
+}
+
+/** The indexed labels that a pod has. */
+function* touched(
+  labels: ReadonlyMap<string, ByValue>,
+  pod: PodFacts | undefined,
+): Generator<readonly [label: string, values: ByValue]> {
+  if (!pod || labels.size === 0) return;
+  for (const label of Object.keys(pod.labels)) {
+    const values = labels.get(label);
+    if (values) yield [label, values];
+  }
+}
+
+function bucketOf(values: ByValue, value: string): Bucket {
+  let bucket = values.get(value);
+  if (!bucket) {
+    bucket = new Bucket(() => values.delete(value));
+    values.set(value, bucket);
+  }
+  return bucket;
+}
