@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkSandbox, runInSandbox, watchParent } from '../src/cli/playground/sandbox.ts';
+import { buildCoreDns } from './coredns/build.ts';
 
 /**
  * `npm test`: static checks, the unit tests, and inside a sandbox the tests that need namespaces; the last line
@@ -95,8 +96,15 @@ if (args.length === 0) {
   await stage('biome ci', () => run(join(modules, '.bin', 'biome'), ['ci', '.']));
   await stage('tsc', () => run(join(modules, '.bin', 'tsc'), ['-p', 'tsconfig.json']));
 }
-const coredns = join(root, 'test', 'coredns', 'build.ts');
-if (existsSync(coredns)) await stage('stock CoreDNS for the DNS tests', () => run(node, [coredns]));
+await stage('stock CoreDNS for the DNS tests', async () => {
+  try {
+    process.env.CAUSEWAY_COREDNS = await buildCoreDns();
+    return 0;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return 1;
+  }
+});
 await tests('unit', (argv, env) => run(node, argv, env));
 await tests('sandbox', sandboxed);
 await tests('launch', (argv, env) => run(node, argv, env));

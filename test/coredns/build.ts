@@ -75,16 +75,20 @@ function goEnvironment(cache: string): NodeJS.ProcessEnv {
   return env;
 }
 
+/** A proxy that does not answer must not hang the tests. */
+const buildLimitMs = 30 * 60_000;
+
 function go(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn('go', args, { cwd: module, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const options = { cwd: module, env, timeout: buildLimitMs } as const;
+    const child = spawn('go', args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
     let tail = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       tail = (tail + text).slice(-4000);
     });
     child.on('error', reject);
-    child.on('close', (code) =>
-      code === 0 ? resolve() : reject(new Error(`go ${args[0]} exited with ${code}:\n${tail}`)),
+    child.on('close', (code, signal) =>
+      code === 0 ? resolve() : reject(new Error(`go ${args[0]} ended with ${code ?? signal}:\n${tail}`)),
     );
   });
 }
