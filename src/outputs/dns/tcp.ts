@@ -17,7 +17,7 @@ export interface TcpLimits {
 
 export const tcpLimits: TcpLimits = {
   connections: 1000,
-  idleMs: 10_000,
+  idleMs: 30_000,
   queryBytes: 4096,
   unsentBytes: 65_536,
 };
