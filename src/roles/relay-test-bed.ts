@@ -96,6 +96,7 @@ export class TestMember {
   readonly changes: Change[] = [];
   readonly metrics = new Metrics();
   readonly links: RelayLinks;
+  readonly #warnings: string[] = [];
 
   constructor(options: { cluster: string; target: string; tls: TlsFiles; clock: Clock }) {
     const { cluster, target, tls, clock } = options;
@@ -107,10 +108,15 @@ export class TestMember {
       tls,
       clock,
       random: () => 0.5,
-      log: silentLog,
+      log: { ...silentLog, warn: (fields) => void this.#warnings.push(JSON.stringify(fields)) },
       metrics: this.metrics,
       onChanges: (changes) => this.#take(changes),
     });
+  }
+
+  /** The last warning, as JSON. */
+  lastError(): string {
+    return this.#warnings.at(-1) ?? '';
   }
 
   stop(): void {

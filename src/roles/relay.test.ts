@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { RelayTestBed, store, storePort } from './relay-test-bed.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { silentLog } from '../runtime/log.ts';
+import { Metrics } from '../runtime/metrics.ts';
+import { serverCredentials } from '../runtime/tls.ts';
+import { RelayTestBed, store, storePort, TestMember } from './relay-test-bed.ts';
 
 let bed: RelayTestBed;
 beforeEach(() => {
@@ -40,4 +44,109 @@ test('two members exchange what they export through the relay', async () => {
   await expect.poll(() => east.endpoints(storePort), soon).toEqual({ west: ['10.1.0.2', '10.1.0.3'] });
   west.export();
   await expect.poll(() => east.endpoints(storePort), soon).toEqual({});
+});
+
+/** East imports the store, west exports it; both are linked and synced. */
+async function pair(addresses: readonly string[]) {
+  bed.writeMembers('east', 'west');
+  await bed.startRelay();
+  const east = await bed.member('east');
+  const west = await bed.member('west');
+  east.import(storePort);
+  east.export();
+  west.export(store(addresses));
+  await expect.poll(() => east.endpoints(storePort), soon).toEqual({ west: addresses });
+  await expect.poll(() => east.origins.get('west')?.state, soon).toBe('Synced');
+  return { east, west };
+}
+const lost = (member: TestMember) =>
+  member.changes.filter((c) => c.kind !== 'Import' && c.value === undefined).map((c) => c.key);
+
+test('D2 the relay is stopped and started: Stale, then Synced, and nothing is lost', async () => {
+  const { east } = await pair(['10.1.0.1', '10.1.0.2']);
+  await bed.stopRelay();
+  await expect.poll(() => east.origins.get('west')?.state, soon).toBe('Stale');
+  expect(east.endpoints(storePort)).toEqual({ west: ['10.1.0.1', '10.1.0.2'] });
+  await bed.startRelay();
+  await expect.poll(() => east.origins.get('west')?.state, soon).toBe('Synced');
+  expect(lost(east)).toEqual([]);
+  expect(east.endpoints(storePort)).toEqual({ west: ['10.1.0.1', '10.1.0.2'] });
+});
+
+test('a controller that is started again takes over its cluster without a gap', async () => {
+  const { east, west } = await pair(['10.1.0.1', '10.1.0.2']);
+  const next = await bed.member('west');
+  next.export(store(['10.1.0.1', '10.1.0.3']));
+  await expect.poll(() => east.endpoints(storePort), soon).toEqual({ west: ['10.1.0.1', '10.1.0.3'] });
+  west.stop();
+  await expect.poll(() => east.origins.get('west')?.state, soon).toBe('Synced');
+  expect(lost(east)).toEqual([]);
+});
+
+test('P6 a member is taken off the list and put on it again while everything runs', async () => {
+  const { east, west } = await pair(['10.1.0.1', '10.1.0.2']);
+  bed.writeMembers('east');
+  await expect.poll(() => east.endpoints(storePort), soon).toEqual({});
+  await expect.poll(() => east.origins.size, soon).toBe(0);
+  west.export(store(['10.1.0.9']));
+  bed.writeMembers('east', 'west');
+  await expect.poll(() => east.endpoints(storePort), soon).toEqual({ west: ['10.1.0.9'] });
+});
+
+test('who is no member, has another role or another CA gets nothing and gives nothing', async () => {
+  const { east } = await pair(['10.1.0.1']);
+  const stranger = await bed.member('north');
+  const agent = await bed.member('east', { role: 'agent', node: 'e1' });
+  const otherCa = new RelayTestBed();
+  const foreign = await otherCa.issue('west', {});
+  const forged = new TestMember({
+    cluster: 'west',
+    target: `127.0.0.1:${bed.relay?.port}`,
+    tls: { ...foreign, ca: (await bed.issue('west', {})).ca },
+    clock: systemClock,
+  });
+  for (const member of [stranger, agent, forged]) {
+    member.import(storePort);
+    member.export(store(['6.6.6.6']));
+  }
+  const state = (member: TestMember) => member.lastError();
+  await expect.poll(() => state(stranger), soon).toContain('E_PEER_IDENTITY');
+  await expect.poll(() => state(agent), soon).toContain('expected a peer with role controller');
+  await expect.poll(() => state(forged), soon).toContain('expected a client certificate of our CA');
+  for (const member of [stranger, agent, forged]) expect(member.contributions.size).toBe(0);
+  expect(JSON.stringify(east.changes)).not.toContain('6.6.6.6');
+  expect(bed.relay?.hub.origins.get('west')?.isLinked).toBe(true);
+  forged.stop();
+  await otherCa.close();
+});
+
+test('a relay whose certificate is no relay’s is refused by its members', async () => {
+  bed.writeMembers('east', 'west');
+  const tls = await bed.issue('fake', { role: 'relay', cluster: 'hub' });
+  await bed.startRelay({ tls });
+  const east = await bed.member('east');
+  // The same address is served by somebody else of the set.
+  const port = bed.relay?.port;
+  await bed.stopRelay();
+  const { startXdsServer } = await import('../outputs/xds/server.ts');
+  const { ResourceLog } = await import('../outputs/xds/resource-log.ts');
+  const server = await startXdsServer({
+    listen: `127.0.0.1:${port}`,
+    credentials: serverCredentials(await bed.issue('west', {})),
+    identify: () => undefined,
+    log: new ResourceLog(),
+    views: () => undefined,
+    logger: silentLog,
+    metrics: new Metrics(),
+  });
+  east.import(storePort);
+  await expect.poll(() => east.lastError(), soon).toContain('expected a peer with role relay');
+  await server.close();
+});
+
+test('the relay starts with its own certificate or says what is wrong', async () => {
+  bed.writeMembers('east');
+  await expect(bed.startRelay({ tls: 'insecure' })).rejects.toMatchObject({ code: 'E_USAGE' });
+  const tls = await bed.issue('east', {});
+  await expect(bed.startRelay({ tls })).rejects.toThrow(/expected cluster hub/);
 });

@@ -75,7 +75,7 @@ export class LinkContents {
 
   /** The relay has told everything: what is there of this port counts, even where a part was refused on its way. */
   settle(portKey: string): void {
-    for (const parts of this.#ports.get(portKey)?.values() ?? []) parts.whole ||= parts.facts !== undefined;
+    for (const parts of this.#ports.get(portKey)?.values() ?? []) parts.whole = true;
   }
 
   /** Undefined: none, or not all of it has come yet. */

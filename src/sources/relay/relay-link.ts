@@ -63,7 +63,10 @@ export class RelayLink {
   #connection = 0;
   #up = false;
   #barrier = -1;
+  /** Everything that was asked before the last `#ask` is answered. */
   #passed = false;
+  /** A barrier is under way. */
+  #asking = false;
 
   constructor(options: RelayLinkOptions) {
     this.#options = options;
@@ -117,6 +120,7 @@ export class RelayLink {
   opened(connection: ClientConnection): void {
     this.#connection += 1;
     this.#passed = false;
+    this.#asking = true;
     this.#empty.clear();
     this.#stream.opened(connection);
   }
@@ -162,14 +166,25 @@ export class RelayLink {
     return types.every((type) => this.#empty.has(`${type} ${port}`) || this.contents.holds(port, type));
   }
 
+  /** Something is there that the next passed barrier clears up. */
+  #isUnsettled(): boolean {
+    if (!this.contents.partial().next().done) return true;
+    for (const [cluster, { connection }] of this.contents.origins) {
+      if (connection !== this.#connection && !this.contents.hasAnyOf(cluster)) return true;
+    }
+    return false;
+  }
+
   #ask(): void {
     this.#passed = false;
+    this.#asking = true;
     this.#barrier = this.#stream.barrier();
   }
 
   #passBarrier(token: number): void {
     if (token !== this.#barrier) return;
     this.#passed = true;
+    this.#asking = false;
     const contributions = new Set<string>();
     for (const port of [...this.contents.partial()]) {
       this.contents.settle(port);
@@ -196,7 +211,10 @@ export class RelayLink {
     }
     for (const name of update.removals) this.#remove(update.typeUrl, name, contributions, origins);
     this.#options.onTouched({ contributions, origins, answers: this.#passed });
-    if (this.#passed && !this.contents.partial().next().done) this.#stream.barrier();
+    if (this.#passed && !this.#asking && this.#isUnsettled()) {
+      this.#asking = true;
+      this.#barrier = this.#stream.barrier();
+    }
     return refusals;
   }
 
