@@ -80,7 +80,9 @@ class Show {
   #build(): Promise<World> {
     const { paint } = this.#screen;
     this.#screen.draw([paint.dim('  … starting')]);
+    const logs = process.env.CAUSEWAY_PLAYGROUND_LOGS;
     return World.create({
+      ...(logs ? { logs } : {}),
       now: this.#now,
       onStanding: (name, what, ms) => {
         this.#screen.print(

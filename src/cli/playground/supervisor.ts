@@ -29,7 +29,7 @@ export class Supervisor {
   readonly #processes = new Map<string, Supervised>();
   readonly #onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
 
-  /** `onDeath` is called when a process ends that nobody asked to end. */
+  /** `onDeath` is called when a process that was ready ends and nobody asked it to. */
   constructor(options: {
     logs: string;
     onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
@@ -47,9 +47,10 @@ export class Supervisor {
     const supervised: Supervised = { spec, log, child, expected: false };
     this.#processes.set(spec.name, supervised);
     let ended: string | undefined;
+    let ready = false;
     const end = (how: string): void => {
       ended = how;
-      if (!supervised.expected) this.#onDeath(spec.name, how, this.tail(spec.name));
+      if (ready && !supervised.expected) this.#onDeath(spec.name, how, this.tail(spec.name));
     };
     child.once('error', (error) => end(error.message));
     child.once('exit', (code, signal) => end(signal ? `killed by ${signal}` : `exit code ${code}`));
@@ -57,7 +58,8 @@ export class Supervisor {
     let answer = 'no answer';
     while (ended === undefined && Date.now() < deadline) {
       answer = await readiness(spec.readyUrl);
-      if (answer === '') return;
+      ready = answer === '';
+      if (ready) return;
       await wait(40);
     }
     const why = ended ?? `not ready after ${timeoutMs / 1000} s: ${answer}`;
@@ -89,7 +91,7 @@ export class Supervisor {
   /** The last lines of a process's log. */
   tail(name: string, lines = 8): readonly string[] {
     try {
-      return readFileSync(this.#get(name).log, 'utf8').trimEnd().split('\n').slice(-lines);
+      return readFileSync(this.#get(name).log, 'utf8').split('\n').filter(Boolean).slice(-lines);
     } catch {
       return [];
     }

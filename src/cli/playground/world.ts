@@ -47,7 +47,9 @@ const workloads: Readonly<Record<string, readonly Omit<PodOptions, 'namespace'>[
 };
 
 export interface WorldOptions {
-  /** `step` ends well: what stands now and how long it took. */
+  /** Folder for the processes' logs; default: one that goes with the sandbox. */
+  readonly logs?: string;
+  /** Something stands: what, and after how many milliseconds. */
   readonly onStanding: (name: string, what: string, ms: number) => void;
   readonly onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
   /** Milliseconds, monotonic. */
@@ -75,7 +77,8 @@ export class World {
       network.addCluster('east', { region: 'eu' }),
       network.addCluster('west', { region: 'us' }),
     ]);
-    const supervisor = new Supervisor({ logs: join(network.root, 'log'), onDeath: options.onDeath });
+    const logs = options.logs ?? join(network.root, 'log');
+    const supervisor = new Supervisor({ logs, onDeath: options.onDeath });
     const world = new World(network, east, west, supervisor);
     await Promise.all([
       ...['e1', 'e2'].map((node) => east.addNode(node, { zone: 'eu-1' })),
