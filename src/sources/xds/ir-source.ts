@@ -84,10 +84,10 @@ export class IrSource {
     const synced = metrics.gauge({
       name: 'source_synced',
       help: '1 once the source has told its complete state',
-      labels: ['source'],
+      labels: ['cluster'],
     });
     const connected = metrics.gauge({ name: 'xds_connected', help: '1 while the xDS stream is up' });
-    synced.set({ source: 'xds' }, 0);
+    synced.set({ cluster: options.node.cluster }, 0);
     connected.set(0);
     this.#client = new AdsClient(
       {
@@ -170,8 +170,8 @@ export class IrSource {
     if (this.#complete || !marker || !this.#tables.hasAssignments) return;
     this.#complete = true;
     this.#options.metrics
-      .gauge({ name: 'source_synced', help: '', labels: ['source'] })
-      .set({ source: 'xds' }, 1);
+      .gauge({ name: 'source_synced', help: '', labels: ['cluster'] })
+      .set({ cluster: this.#options.node.cluster }, 1);
     this.#options.log.info({}, 'the xDS source is complete');
   }
 
