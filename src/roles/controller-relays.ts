@@ -62,13 +62,18 @@ export class ControllerRelays {
           random,
           refused: (name, message) =>
             log.warn({ name, relay: relays[i] }, `a relay refuses what we offer: ${message}`),
+          lost: (error) =>
+            log.warn(
+              { relay: relays[i], code: error.code, error: error.message },
+              'publishing is interrupted',
+            ),
         }),
     );
     this.source.dial(this.#clients, random);
   }
 
   /** The first call says that we are complete. */
-  update(compiled: Compiled, touched: Touched | undefined): void {
+  update(compiled: Pick<Compiled, 'imports' | 'exports'>, touched: Touched | undefined): void {
     if (!touched || touched.imports.size > 0) this.source.setImports(compiled.imports);
     if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports);
   }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Export } from '../model/compiled.ts';
+import type { Export, Touched } from '../model/compiled.ts';
 import type { Change, Contribution, Origin, RemoteEndpoint } from '../model/inputs.ts';
 import { CaFolder } from '../runtime/ca-folder.ts';
 import type { IssueOptions } from '../runtime/certificates.ts';
@@ -9,8 +9,8 @@ import { type Clock, systemClock } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import type { TlsFiles } from '../runtime/tls.ts';
+import { ControllerRelays } from './controller-relays.ts';
 import { type Relay, type StartRelayOptions, startRelay } from './relay.ts';
-import { RelayLinks } from './relay-links.ts';
 
 /** For tests: a CA, a relay and members in this process, over loopback with real TLS. */
 export class RelayTestBed {
@@ -95,12 +95,13 @@ export class TestMember {
   /** Every change in order, for what must never be seen. */
   readonly changes: Change[] = [];
   readonly metrics = new Metrics();
-  readonly links: RelayLinks;
+  readonly links: ControllerRelays;
   readonly #warnings: string[] = [];
 
   constructor(options: { cluster: string; target: string; tls: TlsFiles; clock: Clock }) {
     const { cluster, target, tls, clock } = options;
-    this.links = new RelayLinks({
+    this.links = new ControllerRelays({
+      epoch: clock.now(),
       set: 'demo',
       cluster,
       network: 'n1',
@@ -124,13 +125,14 @@ export class TestMember {
   }
 
   import(...ports: readonly string[]): void {
-    this.links.setImports(new Set(ports));
+    this.links.source.setImports(new Set(ports));
   }
 
   export(...exports: readonly Export[]): void {
-    this.links.publish(
-      new Map(exports.map((e) => [`${e.namespace}/${e.composite}/${e.protocol.toLowerCase()}-${e.port}`, e])),
+    const keyed = exports.map(
+      (e) => [`${e.namespace}/${e.composite}/${e.protocol.toLowerCase()}-${e.port}`, e] as const,
     );
+    this.links.update({ imports: new Set(), exports: new Map(keyed) }, exportsTouched);
   }
 
   /** `<cluster>: <first addresses>` of a port. */
@@ -151,6 +153,17 @@ export class TestMember {
     }
   }
 }
+
+const nothing: ReadonlySet<string> = new Set();
+const exportsTouched: Touched = {
+  frontends: nothing,
+  backends: nothing,
+  nodes: nothing,
+  statuses: nothing,
+  claims: nothing,
+  exports: new Set(['any']),
+  imports: nothing,
+};
 
 function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
   if (value === undefined) map.delete(key);

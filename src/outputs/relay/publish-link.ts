@@ -18,50 +18,67 @@ export interface PublishLinkOptions {
   readonly random: () => number;
   /** What the relay refused, name by name. */
   readonly refused?: (name: string, message: string) => void;
+  /** The call ended, or could not be made; it is tried again. Not called twice for the same reason. */
   readonly lost?: (error: AppError) => void;
 }
 
 const everything: View = { key: 'relay', stable: true, sees: () => true };
 
-/** Publishes over a call that we dial: delta xDS with the roles swapped, we are the server on it. */
+/**
+ * Publishes over a call that we dial: delta xDS with the roles swapped, we are the server on it. The call is made
+ * once there is something to tell, so that a controller that starts does not take the place of one that is there.
+ */
 export class PublishLink {
-  readonly #loop: DuplexLoop;
+  #loop: DuplexLoop | undefined;
+  #closed = false;
 
   constructor(options: PublishLinkOptions) {
-    const { client, target, state, clock, random } = options;
-    const observer: StreamObserver = {
-      answered: (_typeUrl, _told, refused) => {
-        for (const { entry, message } of refused) options.refused?.(entry.name, message);
-      },
-    };
-    this.#loop = new DuplexLoop({
-      client,
-      target,
-      path: publishPath,
-      headers: () => ({ [epochHeader]: String(state.epoch) }),
-      clock,
-      random,
-      open: (duplex) => {
-        const stream = new DeltaServerStream({
-          log: state.log,
-          view: everything,
-          send: (message) => duplex.send(message),
-          fail: (error) => duplex.fail(error),
-          observer,
-        });
-        return {
-          receive: (message) => stream.receive(message),
-          drained: () => stream.drained(),
-          closed: (error) => {
-            stream.close();
-            options.lost?.(error);
-          },
-        };
-      },
+    options.state.whenOpen(() => {
+      if (!this.#closed) this.#loop = dial(options);
     });
   }
 
   close(): void {
-    this.#loop.close();
+    this.#closed = true;
+    this.#loop?.close();
   }
+}
+
+function dial(options: PublishLinkOptions): DuplexLoop {
+  const { client, target, state, clock, random } = options;
+  const observer: StreamObserver = {
+    answered: (_typeUrl, _told, refused) => {
+      for (const { entry, message } of refused) options.refused?.(entry.name, message);
+    },
+  };
+  let reason = '';
+  return new DuplexLoop({
+    client,
+    target,
+    path: publishPath,
+    headers: () => ({ [epochHeader]: String(state.epoch) }),
+    clock,
+    random,
+    open: (duplex) => {
+      const stream = new DeltaServerStream({
+        log: state.log,
+        view: everything,
+        send: (message) => duplex.send(message),
+        fail: (error) => duplex.fail(error),
+        observer,
+      });
+      return {
+        receive: (message) => {
+          reason = '';
+          stream.receive(message);
+        },
+        drained: () => stream.drained(),
+        closed: (error) => {
+          stream.close();
+          if (error.message !== reason) options.lost?.(error);
+          reason = error.message;
+        },
+      };
+    },
+  });
 }

@@ -25,6 +25,7 @@ export class PublishedState {
     string,
     { readonly from: Export; readonly resources: readonly PublishedResource[] }
   >();
+  readonly #waiting: (() => void)[] = [];
   #sequence = 0;
   #cancel: (() => void) | undefined;
 
@@ -36,8 +37,10 @@ export class PublishedState {
     return this.#options.epoch;
   }
 
-  get isOpen(): boolean {
-    return this.log.isOpen;
+  /** Calls `fn` once there is something to tell, even if it is that nothing is exported. */
+  whenOpen(fn: () => void): void {
+    if (this.log.isOpen) fn();
+    else this.#waiting.push(fn);
   }
 
   /** Takes everything that is exported now; only what is another object than before is looked at. */
@@ -57,7 +60,9 @@ export class PublishedState {
     if (changed) this.#sequence += 1;
     if (this.log.isOpen && !changed) return;
     this.#beat();
-    if (!this.log.isOpen) this.log.open();
+    if (this.log.isOpen) return;
+    this.log.open();
+    for (const fn of this.#waiting.splice(0)) fn();
   }
 
   close(): void {

@@ -7,7 +7,7 @@ import {
   parseRelayName,
   portKeyOf,
 } from '../../model/relay/names.ts';
-import { decodeOriginStatus } from '../../model/relay/origin-status.ts';
+import { decodeOriginStatus, type OriginStatus } from '../../model/relay/origin-status.ts';
 import { defaultLimits } from '../../model/relay/peer-budget.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { DuplexLoop } from '../../runtime/duplex-loop.ts';
@@ -233,9 +233,7 @@ export class RelayLink {
     if (name.kind === 'origin') {
       if (typeUrl !== typeUrls.originStatus) return { reason: 'type', message: 'expected an OriginStatus' };
       try {
-        const status = decodeOriginStatus(upsert.body);
-        const heardAt = this.#options.clock.now();
-        this.contents.origins.set(name.cluster, { status, heardAt, connection: this.#connection });
+        this.#hear(name.cluster, decodeOriginStatus(upsert.body));
         origins.add(name.cluster);
         return undefined;
       } catch {
@@ -248,6 +246,14 @@ export class RelayLink {
     const refused = this.#putPart(name, upsert);
     if (!refused) contributions.add(`${port}/${name.cluster}`);
     return refused;
+  }
+
+  /** A relay repeats the last status of an origin on each new stream: what was heard before is no heartbeat. */
+  #hear(cluster: string, status: OriginStatus): void {
+    const before = this.contents.origins.get(cluster);
+    const isOld = before?.status.epoch === status.epoch && before.status.sentAt === status.sentAt;
+    const heardAt = isOld ? before.heardAt : this.#options.clock.now();
+    this.contents.origins.set(cluster, { status, heardAt, connection: this.#connection });
   }
 
   #putPart(name: ContributionName, { name: text, body }: Upsert): Refused | undefined {

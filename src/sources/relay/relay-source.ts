@@ -35,6 +35,8 @@ export class RelaySource {
   readonly #complete = new Set<string>();
   readonly #contributions = new Map<string, Contribution>();
   readonly #origins = new Map<string, Origin>();
+  /** Whose word counted last for an origin. */
+  readonly #told = new Map<string, RelayLink>();
   #changes: Change[] = [];
   #cancel: (() => void) | undefined;
 
@@ -43,12 +45,12 @@ export class RelaySource {
     const { metrics, log } = options;
     const refused = metrics.counter({
       name: 'relay_refused_total',
-      help: 'resources of peers that were refused',
+      help: 'Resources of peers that were refused',
       labels: ['reason'],
     });
     const up = metrics.gauge({
       name: 'relay_links',
-      help: 'links to relays, or of members, that are up',
+      help: 'Links between clusters that are up',
     });
     this.#links = options.relays.map(
       (target) =>
@@ -118,17 +120,17 @@ export class RelaySource {
 
   #touched(touched: LinkTouched): void {
     for (const cluster of touched.origins) {
-      const isNew = !this.#origins.has(cluster);
+      const before = this.#origins.has(cluster) ? this.#told.get(cluster) : undefined;
       this.#updateOrigin(cluster);
-      if (isNew === this.#origins.has(cluster)) this.#updateAllOf(cluster);
+      const link = this.#bestLink(cluster);
+      if (link === before) continue;
+      if (link) this.#told.set(cluster, link);
+      else this.#told.delete(cluster);
+      for (const port of this.#ports.keys()) this.#updateContribution(`${port}/${cluster}`);
     }
     for (const key of touched.contributions) this.#updateContribution(key);
     if (touched.answers) this.#updateImports();
     this.#flush();
-  }
-
-  #updateAllOf(cluster: string): void {
-    for (const port of this.#ports.keys()) this.#updateContribution(`${port}/${cluster}`);
   }
 
   /** A contribution counts once its origin is known: without it, its network is not. */
@@ -152,15 +154,22 @@ export class RelaySource {
       if (!before) return;
       this.#origins.delete(cluster);
       this.#changes.push({ kind: 'Origin', key: cluster, value: undefined });
+      this.#synced().remove({ cluster });
       return;
     }
     const next = this.#originRecord(cluster, link, heard, before);
     if (JSON.stringify(next) === JSON.stringify(before)) return;
     this.#origins.set(cluster, next);
     this.#changes.push({ kind: 'Origin', key: cluster, value: next });
-    this.#options.metrics
-      .gauge({ name: 'source_synced', help: 'a source is complete and current', labels: ['cluster'] })
-      .set({ cluster }, next.state === 'Synced' ? 1 : 0);
+    this.#synced().set({ cluster }, next.state === 'Synced' ? 1 : 0);
+  }
+
+  #synced() {
+    return this.#options.metrics.gauge({
+      name: 'source_synced',
+      help: 'A source is complete and current',
+      labels: ['cluster'],
+    });
   }
 
   #originRecord(cluster: string, link: RelayLink, heard: HeardOrigin, before: Origin | undefined): Origin {
