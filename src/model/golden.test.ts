@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { yamlText } from '../wire/yaml-text.ts';
+import type { Touched } from './compiled.ts';
 import { dumpCompiled } from './dump.ts';
 import { Model } from './model.ts';
 import { readInputs } from './read-inputs.ts';
@@ -20,22 +21,34 @@ function steps(documents: readonly unknown[]): { at: number; documents: unknown[
   return found;
 }
 
+/** What an update touched: rows as they are now, null for those that are gone. Problems in full. */
+function dumpTouched(model: Model, touched: Touched): unknown {
+  const full = dumpCompiled(model.compiled);
+  const rows = Object.entries(touched).flatMap(([table, keys]) => {
+    const now = full[table] as Readonly<Record<string, unknown>> | readonly string[] | undefined;
+    if (keys.size === 0) return [];
+    if (Array.isArray(now) || table === 'imports') return [[table, now ?? []]];
+    const values = [...keys].sort().map((key) => [key, (now as Record<string, unknown>)?.[key] ?? null]);
+    return [[table, Object.fromEntries(values)]];
+  });
+  return { ...Object.fromEntries(rows), problems: full.problems ?? [] };
+}
+
 for (const name of readdirSync(root).sort()) {
   const text = readFileSync(join(root, name, 'in.yaml'), 'utf8');
   const title = /^# (.+)$/m.exec(text)?.[1] ?? name;
   test(`${title} (testdata/${name})`, async () => {
     const [first, ...later] = steps(parseAllDocuments(text).map((document) => document.toJS()));
     const read = readInputs(first?.documents ?? []);
-    const model = new Model(read.config);
-    const out: string[] = [];
     const errors = [...read.errors];
+    const model = new Model(read.config);
     model.update(read.changes, 0);
-    out.push(yamlText(dumpCompiled(model.compiled)));
+    const out = [yamlText(dumpCompiled(model.compiled))];
     for (const step of later) {
       const changes = readInputs(step.documents);
       errors.push(...changes.errors);
-      model.update(changes.changes, step.at * 1000);
-      out.push(yamlText(dumpCompiled(model.compiled)));
+      const touched = model.update(changes.changes, step.at * 1000);
+      out.push(`# after ${step.at} s\n${yamlText(dumpTouched(model, touched))}`);
     }
     expect(errors).toEqual([]);
     await expect(out.join('---\n')).toMatchFileSnapshot(join(root, name, 'out.yaml'));

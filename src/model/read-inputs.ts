@@ -13,14 +13,15 @@ export interface ReadInputs {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** Keys of records of our own, where the record says it. */
 const keyOfOwn: Readonly<Record<string, (record: Fields) => unknown>> = {
   Claim: ({ address }) => address,
   Contribution: ({ namespace, composite, protocol, port, cluster }) =>
     `${compositePortKey(`${namespace}/${composite}`, protocol === 'UDP' ? 'UDP' : 'TCP', Number(port))}/${cluster}`,
   Origin: ({ cluster }) => cluster,
-  Import: ({ key }) => key,
-  Programming: ({ key }) => key,
-  ClaimFailure: ({ key }) => key,
+  Import: () => undefined,
+  Programming: () => undefined,
+  ClaimFailure: () => undefined,
 };
 
 /**
@@ -39,7 +40,7 @@ export function readInputs(documents: readonly unknown[]): ReadInputs {
     else if (deleted === true && (own || String(kind) in kinds)) {
       changes.push({ kind: kind as Kind, key: String(key), value: undefined });
     } else if (own) {
-      changes.push({ kind, key: String(own({ key, ...rest })), value: rest } as unknown as Change);
+      changes.push({ kind, key: String(key ?? own(rest)), value: rest } as unknown as Change);
     } else {
       const projection = project(document);
       if ('errors' in projection) {

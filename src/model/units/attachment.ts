@@ -88,7 +88,8 @@ function attach(
   }
   const allowed = named.filter((listener) => allows(reader, listener, kind, namespace, gateway));
   if (allowed.length > 0) return { ...ours, listeners: allowed.map(({ name }) => name), problems: [] };
-  const message = `no listener of Gateway ${gateway} that is meant allows a ${kind} from namespace "${namespace}"`;
+  const meant = named.slice(0, 8).map(({ name }) => `"${name}"`);
+  const message = `a ${kind} from namespace "${namespace}" is not allowed by Gateway ${gateway}, listener ${meant.join(', ')}`;
   return { ...ours, listeners: [], problems: [problem('NotAllowedByListeners', message)] };
 }
 

@@ -39,11 +39,12 @@ export function backendKindOf(
 ): BackendKind | Refusal {
   const known = allowed.find((k) => k.group === group && k.kind === kind);
   if (known) return known.as;
-  const sameKind = allowed.find((k) => k.kind === kind);
-  const expected = sameKind
-    ? `group "${sameKind.group}" for kind ${kind}`
-    : allowed.map((k) => k.kind).join(', ');
-  return { code: 'BackendKindInvalid', message: `expected ${expected}, found ${kind} of group "${group}"` };
+  const found = `found ${kind} of group "${group}"`;
+  const near = allowed.find((k) => k.kind.endsWith(kind) || kind.endsWith(k.kind));
+  const message = near
+    ? `expected ${near.kind} of group "${near.group}", ${found}`
+    : `expected ${allowed.map((k) => k.kind).join(', ')}, ${found}`;
+  return { code: 'BackendKindInvalid', message };
 }
 
 /** Why an XEndpointSelector cannot be used. */

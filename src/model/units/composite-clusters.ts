@@ -12,7 +12,7 @@ export interface ClusterStatus {
   readonly name: string;
   readonly state: 'Synced' | 'Syncing' | 'Stale' | 'Expired' | 'NotOffered' | 'Refused';
   readonly reason: string;
-  readonly message: string;
+  readonly message?: string;
 }
 
 export interface CompositeClusters {
@@ -115,7 +115,7 @@ function remoteStatus(
       (contribution) => contribution.cluster === name && usableEndpoints(reader, contribution).length > 0,
     );
   return some
-    ? { name, state: 'Synced', reason: 'Synced', message: '' }
+    ? { name, state: 'Synced', reason: 'Synced' }
     : {
         name,
         state: 'Synced',

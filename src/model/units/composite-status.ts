@@ -26,9 +26,9 @@ export const compositeStatus: Unit<StatusResult | undefined> = {
     const { clusters, problems: notOffered } = compositeClusters(reader, key, facts, referred, contributed);
     const problems: Problem[] = [
       ...facts.problems,
-      ...[...new Set([...referred, ...contributed])].flatMap((port) => reader.unit(ownOffer, port).problems),
+      ...[...promised].flatMap((port) => reader.unit(ownOffer, port).problems),
       ...notOffered,
-      ...undeclared(facts, contributed, ref),
+      ...(reader.config.relay ? undeclared(facts, contributed, ref) : []),
     ];
     const conditions = conditionsOf(
       generation,

@@ -111,7 +111,7 @@ function spillOf(
   tierOf: (share: Share) => number,
 ): Spill | undefined {
   const ready = zones.reduce((sum, zone) => sum + (zone.share.own ? zone.ready : 0), 0);
-  const selected = Math.max(own?.selected ?? 0, ready);
+  const selected = own?.selected ?? 0;
   if (selected === 0 || ready * 100 >= localThresholdPercent * selected) return undefined;
   const remote = zones.filter((zone) => !zone.share.own && zone.ready > 0);
   if (remote.length === 0) return undefined;

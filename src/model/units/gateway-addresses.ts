@@ -90,36 +90,54 @@ export function isGatewayAccepted(reader: Reader, key: string): boolean {
   );
 }
 
-/** By the Gateway's key. Undefined: it should have no address. */
+/**
+ * By the Gateway's key. Undefined: it should have no address. A Gateway that became invalid keeps what it holds
+ * as long as it exists: a mistake must not cost it its address.
+ */
 export const wantedClaim: Unit<WantedClaim | undefined> = {
   name: 'wantedClaim',
   compute: (reader, key) => {
     const gateway = reader.get('Gateway', key);
-    if (!gateway || !isGatewayAccepted(reader, key)) return undefined;
+    if (!gateway || !reader.unit(listenerPlans, key)) return undefined;
     const { families, requested } = reader.unit(gatewayAddresses, key);
-    if (families.length === 0) return undefined;
+    const accepted = isGatewayAccepted(reader, key);
+    const kept = heldFamilies(reader, key).filter((family) => !accepted || !families.includes(family));
+    const wanted = accepted ? [...families, ...(isWrong(reader, key) ? kept : [])] : kept;
+    if (wanted.length === 0) return undefined;
     const { namespace, name, uid } = gateway.metadata;
-    return { gateway: { namespace, name, uid }, families, requested };
+    return { gateway: { namespace, name, uid }, families: wanted, requested: accepted ? requested : [] };
   },
 };
 
+const isWrong = (reader: Reader, key: string): boolean =>
+  reader.unit(gatewayAddresses, key).problems.length > 0;
+
+function heldAddresses(reader: Reader, key: string): readonly string[] {
+  return reader
+    .list('Claim', 'gateway', key)
+    .filter(({ state }) => state === 'bound')
+    .flatMap(({ address }) => canonicalAddress(address) ?? []);
+}
+
+const heldFamilies = (reader: Reader, key: string): readonly Family[] => [
+  ...new Set(heldAddresses(reader, key).map(familyOf)),
+];
+
 /**
  * The addresses that are bound to a Gateway, by its key: canonical, at most one per family, in the order it asks
- * for them. An address that two Gateways hold goes to the older one.
+ * for them. What it holds beside stays only while what it asks for is wrong. An address that two Gateways hold
+ * goes to the older one.
  */
 export const gatewayVips: Unit<readonly string[]> = {
   name: 'gatewayVips',
   compute: (reader, key) => {
     const { families, requested } = reader.unit(gatewayAddresses, key);
-    const held = reader
-      .list('Claim', 'gateway', key)
-      .filter(({ state }) => state === 'bound')
-      .flatMap(({ address }) => canonicalAddress(address) ?? [])
-      .filter((address) => holderOf(reader, address) === key);
+    const held = heldAddresses(reader, key).filter((address) => holderOf(reader, address) === key);
     const first = (family: Family) =>
       held.find((address) => familyOf(address) === family && requested.includes(address)) ??
       held.find((address) => familyOf(address) === family);
-    return families.flatMap((family) => first(family) ?? []);
+    const wanted = isWrong(reader, key) ? [...families, ...heldFamilies(reader, key)] : families;
+    return [...new Set(wanted)].flatMap((family) => first(family) ?? []);
   },
 };
 

@@ -78,19 +78,24 @@ function listenerSummary(listeners: readonly ListenerPlan[], add: Add): readonly
   if (invalid.length === 0) return [];
   if (invalid.length === listeners.length) {
     return [
-      add('NoListenerValid', 'spec.listeners', 'expected a valid listener, found none: see status.listeners'),
+      add(
+        'NoListenerValid',
+        'spec.listeners',
+        'expected a valid listener, found none (see status.listeners)',
+      ),
     ];
   }
-  const message = `listeners ${invalid.join(', ')} are not served: see status.listeners`;
+  const message = `not served: ${invalid.join(', ')} (see status.listeners)`;
   return [add('SomeListenersInvalid', 'spec.listeners', message)];
 }
 
 /** Why traffic does not flow yet, the first cause only. */
 function programmingProblems(reader: Reader, key: string, generation: number, add: Add): readonly Problem[] {
   if (!isGatewayAccepted(reader, key)) {
-    return [add('GatewayInvalid', '', 'the Gateway is not accepted: see the condition Accepted')];
+    return [add('GatewayInvalid', '', 'the Gateway is not accepted (see the condition Accepted)')];
   }
-  const { families } = reader.unit(gatewayAddresses, key);
+  const { families, problems } = reader.unit(gatewayAddresses, key);
+  if (problems.length > 0) return [];
   const vips = reader.unit(gatewayVips, key);
   const lacking = families.filter((family) => vips.every((vip) => familyOf(vip) !== family));
   const failure = reader.get('ClaimFailure', key);
@@ -140,13 +145,8 @@ function listenerStatus(
     return { ...condition, status: 'False', reason, message: conflict.message };
   });
   const own: Condition = valid
-    ? programmed
-    : {
-        ...programmed,
-        status: 'False',
-        reason: 'Invalid',
-        message: 'the listener is not served: see its other conditions',
-      };
+    ? { ...programmed, message: '' }
+    : { ...programmed, status: 'False', reason: 'Invalid', message: 'see the other conditions' };
   return {
     name,
     supportedKinds,

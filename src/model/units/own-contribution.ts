@@ -4,7 +4,7 @@ import { parseCompositePortKey } from '../keys.ts';
 import type { Problem } from '../problem.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { type CompositeFacts, type CompositeMember, compositeFacts } from './composite-facts.ts';
-import { distinctEndpoints, type LocalEndpoints } from './local-endpoints.ts';
+import { distinctEndpoints, type LocalEndpoints, readyCount } from './local-endpoints.ts';
 import { parseKey, refOf } from './object-key.ts';
 import { selectorEndpoints, xBackendEndpoints } from './selector-endpoints.ts';
 import { serviceEndpoints, serviceFacts, servicePort } from './service-endpoints.ts';
@@ -111,9 +111,9 @@ export const ownContribution: Unit<OwnContribution> = {
       if (member.as === 'service') return serviceEndpoints(reader, member.key, protocol, target);
       return xBackendEndpoints(reader, member.key, Number(target));
     });
-    return {
-      selected: new Set(parts.flatMap(({ selected }) => selected)).size,
-      endpoints: distinctEndpoints(parts.flatMap(({ endpoints }) => endpoints)),
-    };
+    const endpoints = distinctEndpoints(parts.flatMap((part) => part.endpoints));
+    const selected = new Set(parts.flatMap((part) => part.selected)).size;
+    // A pod behind two ports is two endpoints.
+    return { selected: Math.max(selected, readyCount(endpoints)), endpoints };
   },
 };
