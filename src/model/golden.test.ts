@@ -51,6 +51,7 @@ for (const name of readdirSync(root).sort()) {
       out.push(`# after ${step.at} s\n${yamlText(dumpTouched(model, touched))}`);
     }
     expect(errors).toEqual([]);
+    expect(model.compiled.problems.filter(({ code }) => code === 'Internal')).toEqual([]);
     await expect(out.join('---\n')).toMatchFileSnapshot(join(root, name, 'out.yaml'));
   });
 }

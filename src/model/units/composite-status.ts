@@ -23,7 +23,11 @@ export const compositeStatus: Unit<StatusResult | undefined> = {
     const { generation } = record.metadata;
     const referred = facts.accepted ? reader.unit(referredPorts, key) : [];
     const contributed = reader.unit(contributedPorts, key);
-    const { clusters, problems: notOffered } = compositeClusters(reader, key, facts, referred, contributed);
+    const { clusters, problems: notOffered } = facts.accepted
+      ? compositeClusters(reader, key, facts, referred, contributed)
+      : { clusters: [], problems: [] };
+    // Ports that a back end merely has are no promise of the others.
+    const promised = new Set([...referred, ...(facts.ports.length > 0 ? contributed : [])]);
     const problems: Problem[] = [
       ...facts.problems,
       ...[...promised].flatMap((port) => reader.unit(ownOffer, port).problems),
