@@ -1,6 +1,5 @@
 import type { Compiled, Touched } from '../model/compiled.ts';
 import type { Change } from '../model/inputs.ts';
-import { encodeOriginStatus } from '../model/relay/origin-status.ts';
 import { AckTracker } from '../outputs/xds/acks.ts';
 import { nodesName } from '../outputs/xds/assignment.ts';
 import { ResourceLog } from '../outputs/xds/resource-log.ts';
@@ -47,7 +46,8 @@ export class ControllerXds {
   constructor(options: ControllerXdsOptions) {
     this.#options = options;
     this.acks = new AckTracker({ head: () => this.#log.position, onChange: options.onAcks });
-    this.#output = new XdsOutput({ log: this.#log, acks: this.acks });
+    const { set, cluster: name, epoch } = options;
+    this.#output = new XdsOutput({ log: this.#log, acks: this.acks, origin: { set, cluster: name, epoch } });
   }
 
   get position(): number {
@@ -60,11 +60,6 @@ export class ControllerXds {
 
   /** The first call opens the log, so it must be given everything. Returns the log's position. */
   update(compiled: Compiled, touched: Touched | undefined): number {
-    if (!this.#log.isOpen) {
-      const { cluster: name, epoch } = this.#options;
-      const body = encodeOriginStatus({ epoch, sequence: 1, synced: true, counts: {}, sentAt: epoch });
-      this.#log.set(originStatus, { name, body });
-    }
     return this.#output.update(compiled, touched);
   }
 

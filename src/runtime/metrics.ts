@@ -22,8 +22,19 @@ export class Metrics {
     return this.#get(options, (o) => new Counter(o)) as Counter<string>;
   }
 
-  gauge(options: MetricOptions): Gauge<string> {
-    return this.#get(options, (o) => new Gauge(o)) as Gauge<string>;
+  /** `collect` is called when the metrics are read, for what would cost too much at every change. */
+  gauge(options: MetricOptions & { collect?: (gauge: Gauge<string>) => void }): Gauge<string> {
+    const { collect } = options;
+    return this.#get(options, (o) =>
+      collect
+        ? new Gauge({
+            ...o,
+            collect() {
+              collect(this);
+            },
+          })
+        : new Gauge(o),
+    ) as Gauge<string>;
   }
 
   histogram(options: MetricOptions & { buckets: readonly number[] }): Histogram<string> {

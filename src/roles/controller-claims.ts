@@ -1,0 +1,118 @@
+import type { Compiled } from '../model/compiled.ts';
+import type { Change } from '../model/inputs.ts';
+import { ClaimKeeper } from '../outputs/objects/claim-keeper.ts';
+import type { AckTracker } from '../outputs/xds/acks.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { Coalescer } from '../runtime/coalesce.ts';
+import type { Log } from '../runtime/log.ts';
+import type { FileBatch } from '../sources/file/file-source.ts';
+
+export interface ControllerClaimsOptions {
+  readonly state: string;
+  readonly serviceCidrs: readonly string[];
+  readonly acks: AckTracker;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly onChanges: (changes: readonly Change[]) => void;
+}
+
+/**
+ * Claims follow what the model wants and what nodes acknowledged, and go back into the model as records. A claim that
+ * is given up is free again only when every node that may translate its address has acknowledged the removal.
+ */
+export class ControllerClaims {
+  readonly #options: ControllerClaimsOptions;
+  readonly #keeper: ClaimKeeper;
+  readonly #coalescer: Coalescer;
+  readonly #nodes = new Set<string>();
+  /** Addresses of Services: key `<namespace>/<name>`. */
+  readonly #services = new Map<string, readonly string[]>();
+  #nodesKnown = false;
+  #compiled: Compiled | undefined;
+  /** Of the last update whose changes went to the model. */
+  #sequence = 0;
+
+  private constructor(options: ControllerClaimsOptions, keeper: ClaimKeeper) {
+    this.#options = options;
+    this.#keeper = keeper;
+    this.#coalescer = new Coalescer(options.clock, 5, () => this.#update());
+  }
+
+  /** What the last process gave out goes to the model before anything is compiled. */
+  static async open(options: ControllerClaimsOptions): Promise<ControllerClaims> {
+    const { state, serviceCidrs, clock, random, log } = options;
+    const onDue = (): void => claims.look();
+    const keeper = await ClaimKeeper.open({
+      stateFolder: state,
+      ranges: serviceCidrs,
+      clock,
+      random,
+      log,
+      onDue,
+    });
+    const claims = new ControllerClaims(options, keeper);
+    claims.#push(keeper.initial());
+    return claims;
+  }
+
+  get fault(): string | undefined {
+    return this.#keeper.fault;
+  }
+
+  /** For /debug: claims, and the nodes that may hold them. */
+  get debug(): unknown {
+    return this.#keeper.claims;
+  }
+
+  followObjects({ changes, complete }: FileBatch): void {
+    for (const { kind, key, value } of changes) {
+      if (kind === 'Node') {
+        if (value) this.#nodes.add(key);
+        else this.#nodes.delete(key);
+      } else if (kind === 'Service') {
+        if (value) this.#services.set(key, value.spec.clusterIPs);
+        else this.#services.delete(key);
+      }
+    }
+    this.#nodesKnown ||= complete;
+    this.look();
+  }
+
+  /** The log holds at `position` what follows from the changes that were pushed before. */
+  compiled(compiled: Compiled, position: number): void {
+    this.#compiled = compiled;
+    this.#keeper.rendered(this.#sequence, position);
+    this.look();
+  }
+
+  /** Facts may have changed; agents that come and go must not be missed. */
+  look(): void {
+    this.#keeper.observe(this.#options.acks.connected);
+    this.#coalescer.trigger();
+  }
+
+  async close(): Promise<void> {
+    this.#coalescer.close();
+    await this.#keeper.close();
+  }
+
+  async #update(): Promise<void> {
+    if (!this.#compiled) return;
+    const { acks } = this.#options;
+    this.#push(
+      await this.#keeper.update({
+        wanted: this.#compiled.claims,
+        reserved: new Set([...this.#services.values()].flat()),
+        connected: acks.connected,
+        nodeObjects: this.#nodesKnown ? this.#nodes : undefined,
+        acknowledged: (node, position) => acks.acknowledged(node, position),
+      }),
+    );
+  }
+
+  #push({ changes, sequence }: { changes: readonly Change[]; sequence: number }): void {
+    this.#sequence = sequence;
+    this.#options.onChanges(changes);
+  }
+}

@@ -1,0 +1,231 @@
+import type { Compiled, Touched } from '../model/compiled.ts';
+import { dumpCompiled, dumpInputs, dumpIr } from '../model/dump.ts';
+import type { Change } from '../model/inputs.ts';
+import { Model } from '../model/model.ts';
+import { FileStatus } from '../outputs/status/file-status.ts';
+import { readProgrammed } from '../outputs/status/programmed.ts';
+import { startAdmin } from '../runtime/admin.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { AppError } from '../runtime/errors.ts';
+import type { PeerIdentity } from '../runtime/identity.ts';
+import { Lifecycle } from '../runtime/lifecycle.ts';
+import { createLog, type Log } from '../runtime/log.ts';
+import { Metrics } from '../runtime/metrics.ts';
+import { OutputDriver } from '../runtime/output-driver.ts';
+import { requireOwnIdentity, type TlsFiles } from '../runtime/tls.ts';
+import { formatProblem } from '../sources/file/file-problem.ts';
+import { type FileBatch, FileSource } from '../sources/file/file-source.ts';
+import { yamlText } from '../wire/yaml-text.ts';
+import { CompileLoop } from './compile-loop.ts';
+import { ControllerClaims } from './controller-claims.ts';
+import { controllerMetrics } from './controller-metrics.ts';
+import { ControllerRelays } from './controller-relays.ts';
+import { ControllerXds } from './controller-xds.ts';
+import { ProgrammingFeed } from './programming-feed.ts';
+
+export interface ControllerOptions {
+  readonly cluster: string;
+  readonly set: string;
+  /** Empty: what the certificate says; it must not say otherwise. */
+  readonly region: string;
+  readonly network: string;
+  /** Folder of YAML objects, followed live. */
+  readonly dir: string;
+  /** Folder for statuses, claims and what must be remembered over restarts. */
+  readonly state: string;
+  /** The first one's family is the primary. */
+  readonly serviceCidrs: readonly string[];
+  readonly zone: string;
+  readonly controllerName: string;
+  readonly listen: string;
+  /** `host:port` of relays; empty: a cluster of its own. */
+  readonly relays: readonly string[];
+  readonly tls: TlsFiles;
+  readonly admin: string;
+  readonly logLevel: string;
+}
+
+/** Runs until SIGINT or SIGTERM. Throws E_USAGE, E_TLS_LOAD, E_STATE_WRITE or E_LISTEN. */
+export async function runController(options: ControllerOptions): Promise<void> {
+  const log = createLog({ role: 'controller', level: options.logLevel });
+  const metrics = new Metrics();
+  metrics.collectProcess();
+  const lifecycle = new Lifecycle(log);
+  const controller = await startController({ ...options, log, metrics, clock: systemClock });
+  lifecycle.add('controller', () => controller.close());
+  const admin = await startAdmin({
+    listen: options.admin,
+    metrics,
+    ready: () => controller.waitingFor,
+    debug: controller.debug,
+  });
+  lifecycle.add('admin', () => admin.close());
+  log.info({ admin: admin.port, cluster: options.cluster, set: options.set }, 'controller is up');
+  await lifecycle.untilSignal();
+}
+
+export interface StartControllerOptions extends Omit<ControllerOptions, 'admin' | 'logLevel'> {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+export interface Controller {
+  /** Why it does not serve yet; undefined once it does. Peers are never waited for. */
+  readonly waitingFor: string | undefined;
+  /** Of the xDS server, once it serves. */
+  readonly port: number | undefined;
+  readonly debug: Readonly<Record<string, () => string>>;
+  close(): Promise<void>;
+}
+
+/** Compiles one cluster, serves it by xDS, and says what became of it. */
+export async function startController(options: StartControllerOptions): Promise<Controller> {
+  const { cluster, set, tls, state, relays, log, metrics, clock } = options;
+  const identity = requireOwnIdentity(tls, { set, cluster, role: 'controller' });
+  const random = Math.random;
+  const common = { clock, random, log, metrics };
+  const lifecycle = new Lifecycle(log);
+  const epoch = clock.now();
+  const model = new Model(modelConfig(options, identity));
+  controllerMetrics(metrics, () => model.compiled);
+  const synced = metrics.gauge({
+    name: 'source_synced',
+    help: '1 once the source has told its complete state',
+    labels: ['cluster'],
+  });
+  synced.set({ cluster }, 0);
+  const loop = new CompileLoop({
+    ...common,
+    model,
+    onCompiled: (compiled, touched) => onCompiled(compiled, touched),
+  });
+  const push = (changes: readonly Change[]): void => loop.push(changes);
+  const xds = new ControllerXds({ ...options, epoch, onAcks: () => onAcks() });
+  const programming = new ProgrammingFeed(xds.acks, clock, push);
+  const claims = await ControllerClaims.open({ ...options, ...common, acks: xds.acks, onChanges: push });
+  const links =
+    relays.length > 0
+      ? new ControllerRelays({ ...options, ...common, network: model.config.network, epoch, onChanges: push })
+      : undefined;
+  const status = new FileStatus({
+    stateFolder: state,
+    controllerName: options.controllerName,
+    clock,
+    onDue: (key) => statuses.touch([key]),
+  });
+  const statuses = new OutputDriver({
+    ...common,
+    name: 'status',
+    output: status,
+    wanted: (key: string) => model.compiled.statuses.get(key),
+  });
+  let problems: FileBatch['problems'] = [];
+  let port: number | undefined;
+
+  const onAcks = (): void => {
+    programming.look();
+    claims.look();
+  };
+
+  const onCompiled = (compiled: Compiled, touched: Touched | undefined): void => {
+    const position = xds.update(compiled, touched);
+    claims.compiled(compiled, position);
+    links?.update(compiled, touched);
+    if (!touched) statuses.prune(new Set(compiled.statuses.keys()));
+    statuses.touch(touched ? touched.statuses : compiled.statuses.keys());
+    programming.look();
+  };
+
+  const serve = async (): Promise<void> => {
+    programming.restore(await readProgrammed(state));
+    loop.start();
+    port = (await xds.serve()).port;
+    log.info({ port, frontends: model.compiled.frontends.size }, 'xDS is served');
+  };
+
+  const files = new FileSource({
+    folder: options.dir,
+    stateFolder: state,
+    clock,
+    log,
+    onBatch: async (batch) => {
+      reportProblems(log, problems, batch.problems, options.dir);
+      problems = batch.problems;
+      xds.followNodes(batch.changes);
+      claims.followObjects(batch);
+      loop.push(batch.changes);
+      synced.set({ cluster }, batch.complete ? 1 : 0);
+      if (batch.complete && port === undefined) await serve();
+    },
+  });
+  files.start();
+  lifecycle.add('claims', () => claims.close());
+  lifecycle.add('statuses', async () => {
+    await statuses.close();
+    status.close();
+  });
+  lifecycle.add('relays', () => links?.close());
+  lifecycle.add('xDS', () => xds.server?.close());
+  lifecycle.add('loop', () => loop.close());
+  lifecycle.add('files', () => files.close());
+  return {
+    get waitingFor() {
+      return port === undefined ? `the folder ${options.dir} has not been read whole yet` : undefined;
+    },
+    get port() {
+      return port;
+    },
+    debug: {
+      inputs: () =>
+        [...dumpInputs(model.config, model.inputs)].map((document) => yamlText(document)).join('---\n'),
+      ir: () => yamlText(dumpIr(model.compiled)),
+      wanted: () => yamlText(dumpCompiled(model.compiled)),
+      problems: () => problems.map((p) => `${formatProblem(p, options.dir)}\n`).join('\n'),
+      nodes: () => yamlText(xds.acks.snapshot()),
+      claims: () => yamlText(claims.debug),
+      streams: () => yamlText(xds.server?.streams() ?? []),
+    },
+    close: () => lifecycle.close(),
+  };
+}
+
+/** What others are told of a cluster is what its identity carries, so the flags may not say otherwise. */
+function modelConfig(options: StartControllerOptions, identity: PeerIdentity): Model['config'] {
+  for (const field of ['region', 'network'] as const) {
+    if (options[field] && identity[field] && options[field] !== identity[field]) {
+      throw new AppError('E_USAGE', `--${field} ${options[field]}: the certificate says ${identity[field]}`);
+    }
+  }
+  return {
+    cluster: options.cluster,
+    region: options.region || identity.region,
+    network: options.network || identity.network || 'default',
+    labels: identity.labels,
+    zone: options.zone,
+    ttl: 5,
+    controllerName: options.controllerName,
+    serviceCidrs: options.serviceCidrs,
+    clusterset: options.set,
+    relay: options.relays.length > 0,
+  };
+}
+
+/** Each problem is one line when it appears and one when it is gone. */
+function reportProblems(
+  log: Log,
+  before: FileBatch['problems'],
+  now: FileBatch['problems'],
+  folder: string,
+): void {
+  const old = new Set(before.map((p) => formatProblem(p, folder)));
+  for (const problem of now) {
+    const text = formatProblem(problem, folder);
+    if (old.delete(text)) continue;
+    const { severity, file, line, path, kind, namespace, name } = problem;
+    const fields = { file, line, kind, namespace, name, path };
+    if (severity === 'error') log.warn(fields, text);
+    else log.info(fields, text);
+  }
+  if (old.size > 0) log.info({ problems: old.size, left: now.length }, 'problems of files are gone');
+}
