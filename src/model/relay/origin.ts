@@ -17,6 +17,9 @@ export interface PublishedResource {
   readonly mark: number;
 }
 
+/** What is remembered of one: who serves it has the body. */
+export type HeldResource = Omit<PublishedResource, 'body'>;
+
 /** A step for whoever serves the resources: in order, what is new before what goes. */
 export type Step =
   | { readonly set: PublishedResource }
@@ -30,7 +33,7 @@ export class Origin {
   readonly cluster: string;
   readonly #budget: PeerBudget;
   #peer: Peer | undefined;
-  readonly #committed = new Map<string, PublishedResource>();
+  readonly #committed = new Map<string, HeldResource>();
   /** Told since the link began; null: removed. Undefined: the link has told everything, changes pass at once. */
   #staged: Map<string, PublishedResource | null> | undefined = new Map();
   /** Namespace and policy → how many resources carry it. */
@@ -55,7 +58,7 @@ export class Origin {
     return this.#complete;
   }
 
-  get resources(): Iterable<PublishedResource> {
+  get resources(): Iterable<HeldResource> {
     return this.#committed.values();
   }
 
@@ -112,7 +115,8 @@ export class Origin {
     if (before) this.#count(before, -1);
     if (next) {
       this.#count(next, 1);
-      this.#committed.set(name, next);
+      const { body: _, ...held } = next;
+      this.#committed.set(name, held);
       return [{ set: next }];
     }
     this.#budget.release(name);
@@ -121,7 +125,7 @@ export class Origin {
     return [{ remove: { typeUrl: before.typeUrl, name } }];
   }
 
-  #count(resource: PublishedResource, by: 1 | -1): void {
+  #count(resource: HeldResource, by: 1 | -1): void {
     const { namespace } = resource.parsed;
     const key = JSON.stringify([namespace, resource.policy]);
     const offer = this.#offers.get(key) ?? { namespace, to: resource.policy, count: 0 };

@@ -19,11 +19,12 @@ export interface HeardOrigin {
   readonly heardAt: number;
   /** Number of the link's connection. */
   readonly connection: number;
+  /** The relay said that it is gone: older word of another relay does not count any more. */
+  readonly isGone: boolean;
 }
 
 /** What one relay has told. It stays when the link is lost. */
 export class LinkContents {
-  /** Each changes with each heartbeat. */
   readonly origins = new Map<string, HeardOrigin>();
   readonly #ports = new Map<string, Map<string, Parts>>();
 

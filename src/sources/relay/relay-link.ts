@@ -169,8 +169,8 @@ export class RelayLink {
   /** Something is there that the next passed barrier clears up. */
   #isUnsettled(): boolean {
     if (!this.contents.partial().next().done) return true;
-    for (const [cluster, { connection }] of this.contents.origins) {
-      if (connection !== this.#connection && !this.contents.hasAnyOf(cluster)) return true;
+    for (const [cluster, { connection, isGone }] of this.contents.origins) {
+      if (!isGone && connection !== this.#connection && !this.contents.hasAnyOf(cluster)) return true;
     }
     return false;
   }
@@ -192,8 +192,8 @@ export class RelayLink {
     }
     const origins = new Set<string>();
     for (const [cluster, heard] of this.contents.origins) {
-      if (heard.connection === this.#connection || this.contents.hasAnyOf(cluster)) continue;
-      this.contents.origins.delete(cluster);
+      if (heard.isGone || heard.connection === this.#connection || this.contents.hasAnyOf(cluster)) continue;
+      this.#forget(cluster);
       origins.add(cluster);
     }
     this.#options.onTouched({ contributions, origins, answers: true });
@@ -253,7 +253,12 @@ export class RelayLink {
     const before = this.contents.origins.get(cluster);
     const isOld = before?.status.epoch === status.epoch && before.status.sentAt === status.sentAt;
     const heardAt = isOld ? before.heardAt : this.#options.clock.now();
-    this.contents.origins.set(cluster, { status, heardAt, connection: this.#connection });
+    this.contents.origins.set(cluster, { status, heardAt, connection: this.#connection, isGone: false });
+  }
+
+  #forget(cluster: string): void {
+    const heard = this.contents.origins.get(cluster);
+    if (heard) this.contents.origins.set(cluster, { ...heard, connection: this.#connection, isGone: true });
   }
 
   #putPart(name: ContributionName, { name: text, body }: Upsert): Refused | undefined {
@@ -280,7 +285,7 @@ export class RelayLink {
     const name = parseRelayName(text);
     if (!name) return;
     if (name.kind === 'origin') {
-      this.contents.origins.delete(name.cluster);
+      this.#forget(name.cluster);
       origins.add(name.cluster);
     } else {
       this.contents.remove(name);

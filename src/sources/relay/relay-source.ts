@@ -4,7 +4,6 @@ import type { Clock } from '../../runtime/clock.ts';
 import { type AppError, messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import type { HeardOrigin } from './link-contents.ts';
 import { type LinkTouched, RelayLink } from './relay-link.ts';
 
 export interface RelaySourceOptions {
@@ -119,15 +118,7 @@ export class RelaySource {
   }
 
   #touched(touched: LinkTouched): void {
-    for (const cluster of touched.origins) {
-      const before = this.#origins.has(cluster) ? this.#told.get(cluster) : undefined;
-      this.#updateOrigin(cluster);
-      const link = this.#bestLink(cluster);
-      if (link === before) continue;
-      if (link) this.#told.set(cluster, link);
-      else this.#told.delete(cluster);
-      for (const port of this.#ports.keys()) this.#updateContribution(`${port}/${cluster}`);
-    }
+    for (const cluster of touched.origins) this.#updateOrigin(cluster);
     for (const key of touched.contributions) this.#updateContribution(key);
     if (touched.answers) this.#updateImports();
     this.#flush();
@@ -149,19 +140,18 @@ export class RelaySource {
   #updateOrigin(cluster: string): void {
     const before = this.#origins.get(cluster);
     const link = this.#bestLink(cluster);
-    const heard = link?.contents.origins.get(cluster);
-    if (!link || !heard) {
-      if (!before) return;
-      this.#origins.delete(cluster);
-      this.#changes.push({ kind: 'Origin', key: cluster, value: undefined });
-      this.#synced().remove({ cluster });
-      return;
+    const next = link && this.#originRecord(cluster, link, before);
+    if (JSON.stringify(next) !== JSON.stringify(before)) {
+      if (next) this.#origins.set(cluster, next);
+      else this.#origins.delete(cluster);
+      this.#changes.push({ kind: 'Origin', key: cluster, value: next });
+      if (next) this.#synced().set({ cluster }, next.state === 'Synced' ? 1 : 0);
+      else this.#synced().remove({ cluster });
     }
-    const next = this.#originRecord(cluster, link, heard, before);
-    if (JSON.stringify(next) === JSON.stringify(before)) return;
-    this.#origins.set(cluster, next);
-    this.#changes.push({ kind: 'Origin', key: cluster, value: next });
-    this.#synced().set({ cluster }, next.state === 'Synced' ? 1 : 0);
+    if (link === this.#told.get(cluster)) return;
+    if (link) this.#told.set(cluster, link);
+    else this.#told.delete(cluster);
+    for (const port of this.#ports.keys()) this.#updateContribution(`${port}/${cluster}`);
   }
 
   #synced() {
@@ -172,34 +162,42 @@ export class RelaySource {
     });
   }
 
-  #originRecord(cluster: string, link: RelayLink, heard: HeardOrigin, before: Origin | undefined): Origin {
-    const now = this.#options.clock.now();
+  #originRecord(cluster: string, link: RelayLink, before: Origin | undefined): Origin | undefined {
+    const heard = link.contents.origins.get(cluster);
+    if (!heard) return undefined;
     const { region, network, labels, synced } = heard.status;
-    const isFresh = this.#isLive(link, cluster) && now - heard.heardAt < staleAfterMs;
-    const state = !isFresh ? 'Stale' : synced ? 'Synced' : 'Syncing';
-    const staleSince = state !== 'Stale' ? 0 : before?.state === 'Stale' ? before.staleSince : now;
-    return { cluster, region, network, labels, state, staleSince };
+    const state = this.#standing(link, cluster) < 2 ? 'Stale' : synced ? 'Synced' : 'Syncing';
+    const since = before?.state === 'Stale' ? before.staleSince : this.#options.clock.now();
+    return { cluster, region, network, labels, state, staleSince: state === 'Stale' ? since : 0 };
   }
 
-  /** The link whose word counts for an origin: one that hears it now, then the one that knows its latest state. */
+  /**
+   * The link whose word counts for an origin: one that hears it now, then the one that knows its latest state.
+   * Undefined: nobody knows it, or that one says that it is gone.
+   */
   #bestLink(cluster: string): RelayLink | undefined {
     let best: RelayLink | undefined;
     for (const link of this.#links) {
       if (link.contents.origins.has(cluster) && (!best || this.#isBetter(link, best, cluster))) best = link;
     }
-    return best;
+    return best?.contents.origins.get(cluster)?.isGone ? undefined : best;
   }
 
   #isBetter(a: RelayLink, b: RelayLink, cluster: string): boolean {
-    const live = Number(this.#isLive(a, cluster)) - Number(this.#isLive(b, cluster));
-    if (live !== 0) return live > 0;
-    const [x, y] = [a, b].map((link) => link.contents.origins.get(cluster)?.status);
+    const standing = this.#standing(a, cluster) - this.#standing(b, cluster);
+    if (standing !== 0) return standing > 0;
+    const [x, y] = [a, b].map((link) => link.contents.origins.get(cluster));
     if (!x || !y) return x !== undefined;
-    return x.epoch === y.epoch ? x.sequence > y.sequence : x.epoch > y.epoch;
+    if (x.status.epoch !== y.status.epoch) return x.status.epoch > y.status.epoch;
+    if (x.status.sequence !== y.status.sequence) return x.status.sequence > y.status.sequence;
+    return y.isGone && !x.isGone;
   }
 
-  #isLive(link: RelayLink, cluster: string): boolean {
-    return link.isUp && link.contents.origins.get(cluster)?.connection === link.connection;
+  /** 2: a heartbeat came lately, or word that it is gone. 1: the link is up, the origin silent. 0: no link. */
+  #standing(link: RelayLink, cluster: string): 0 | 1 | 2 {
+    const heard = link.contents.origins.get(cluster);
+    if (!heard || !link.isUp || heard.connection !== link.connection) return 0;
+    return heard.isGone || this.#options.clock.now() - heard.heardAt < staleAfterMs ? 2 : 1;
   }
 
   #updateImports(): void {

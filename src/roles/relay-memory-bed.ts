@@ -1,0 +1,290 @@
+import type { Export } from '../model/compiled.ts';
+import type { Change, Contribution, Origin } from '../model/inputs.ts';
+import { PublishedState } from '../outputs/relay/published-state.ts';
+import { DeltaServerStream } from '../outputs/xds/delta-server-stream.ts';
+import type { View } from '../outputs/xds/view.ts';
+import { ManualClock } from '../runtime/clock.ts';
+import { AppError } from '../runtime/errors.ts';
+import type { PeerIdentity } from '../runtime/identity.ts';
+import { silentLog } from '../runtime/log.ts';
+import { Metrics } from '../runtime/metrics.ts';
+import { RelaySource } from '../sources/relay/relay-source.ts';
+import type { ClientConnection } from '../sources/xds/delta-client-stream.ts';
+import { type DeltaResource, decodeDeltaResponse, encodeDeltaRequest } from '../wire/proto/discovery.ts';
+import { typeUrls } from '../wire/proto/type-urls.ts';
+import { RelayHub } from './relay-hub.ts';
+import { storePort } from './relay-test-bed.ts';
+
+export const identity = (cluster: string, over: Partial<PeerIdentity> = {}): PeerIdentity => ({
+  set: 'demo',
+  cluster,
+  role: 'controller',
+  labels: {},
+  namespaces: ['*'],
+  region: `region-${cluster}`,
+  network: 'n1',
+  ...over,
+});
+export const everything: View = { key: 'all', stable: true, sees: () => true };
+/** `10.<net>.…`, in order. */
+export const addresses = (count: number, net = 1): string[] =>
+  Array.from({ length: count }, (_, i) => `10.${net}.${i >> 8}.${i & 255}`);
+
+/** For tests: relays, publishers and consumers without transports, on a clock that stands still. */
+export class RelayMemoryBed {
+  readonly clock = new ManualClock(1_000_000);
+  readonly net = new Network();
+  /** Of each consumer made from here on. */
+  relays: readonly string[] = ['hub:1'];
+
+  hub(...members: string[]): TestHub {
+    return new TestHub(this.clock, members);
+  }
+
+  publisher(peer: PeerIdentity, options: { epoch?: number; as?: string } = {}): Publisher {
+    return new Publisher(this, peer, options);
+  }
+
+  consumer(peer: PeerIdentity, ...ports: string[]): Consumer {
+    return new Consumer(this, peer, ports);
+  }
+
+  settle(): Promise<void> {
+    return this.net.settle();
+  }
+}
+
+/** Delivers messages one at a time; `settle` until nothing is under way. */
+class Network {
+  #queue: (() => void)[] = [];
+
+  later(deliver: () => void): void {
+    this.#queue.push(deliver);
+  }
+
+  async settle(): Promise<void> {
+    for (let quiet = 0, delivered = 0; quiet < 3; delivered += 1) {
+      if (delivered > 10_000) throw new Error('messages go round and round');
+      const next = this.#queue.shift();
+      quiet = next ? 0 : quiet + 1;
+      next?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+/** A relay without transports, and who reads it. */
+export class TestHub {
+  readonly metrics = new Metrics();
+  readonly consumers = new Set<DeltaServerStream>();
+  readonly hub: RelayHub;
+
+  constructor(clock: ManualClock, members: readonly string[]) {
+    this.hub = new RelayHub({
+      set: 'demo',
+      name: 'hub',
+      clock,
+      log: silentLog,
+      metrics: this.metrics,
+      limits: { names: 50, bytes: 100_000, endpointsPerShard: 200, rate: 1_000, burst: 10_000 },
+      onRefresh: () => {
+        for (const stream of this.consumers) stream.refresh();
+      },
+      onExpelled: () => {},
+    });
+    if (members.length > 0) this.members(...members);
+  }
+
+  members(...clusters: string[]): void {
+    this.hub.setMembers(new Set(clusters));
+  }
+
+  async refused(reason: string): Promise<number> {
+    const metric = await this.metrics.registry.getSingleMetric('causeway_relay_refused_total')?.get();
+    return metric?.values.find((v) => v.labels.reason === reason)?.value ?? 0;
+  }
+
+  /** Everything a consumer could ever get: a stream with wildcards on all types. */
+  wire(peer: PeerIdentity): DeltaResource[] {
+    const got: DeltaResource[] = [];
+    const stream = new DeltaServerStream({
+      log: this.hub.log,
+      view: this.hub.viewFor(peer) as View,
+      send: (m) => {
+        got.push(...decodeDeltaResponse(m).resources);
+        return true;
+      },
+      fail: () => {},
+    });
+    for (const typeUrl of [typeUrls.cluster, typeUrls.assignment, typeUrls.originStatus]) {
+      stream.receive(
+        encodeDeltaRequest({
+          typeUrl,
+          subscribe: ['*'],
+          unsubscribe: [],
+          initialVersions: new Map(),
+          nonce: '',
+        }),
+      );
+    }
+    stream.close();
+    return got;
+  }
+}
+
+/** A member's publishing end. */
+export class Publisher {
+  readonly state: PublishedState;
+  readonly peer: PeerIdentity;
+  readonly epoch: number;
+  readonly refused: string[] = [];
+  ended: AppError | undefined;
+  readonly #bed: RelayMemoryBed;
+  #close: (() => void) | undefined;
+
+  constructor(bed: RelayMemoryBed, peer: PeerIdentity, options: { epoch?: number; as?: string }) {
+    const { clock } = bed;
+    this.#bed = bed;
+    this.peer = peer;
+    this.epoch = options.epoch ?? clock.now();
+    const cluster = options.as ?? peer.cluster;
+    this.state = new PublishedState({ set: 'demo', cluster, network: 'n1', clock, epoch: this.epoch });
+  }
+
+  export(...exports: Export[]): this {
+    this.state.update(
+      new Map(exports.map((e) => [`${e.namespace}/${e.composite}/${e.protocol}-${e.port}`, e])),
+    );
+    return this;
+  }
+
+  link({ hub }: TestHub): this {
+    const { net } = this.#bed;
+    this.#close?.();
+    let open = true;
+    const stream = new DeltaServerStream({
+      log: this.state.log,
+      view: everything,
+      send: (m) => {
+        net.later(() => open && void origin.receive(connection, m));
+        return true;
+      },
+      fail: () => {},
+      observer: {
+        answered: (_t, _told, refused) => void this.refused.push(...refused.map((r) => r.entry.name)),
+      },
+    });
+    const end = (): void => {
+      open = false;
+      stream.close();
+    };
+    const connection: ClientConnection = {
+      send: (m) => net.later(() => open && stream.receive(m)),
+      fail: (error) => {
+        this.ended = error;
+        end();
+      },
+    };
+    const origin = hub.link(this.peer, this.epoch, connection);
+    this.#close = () => {
+      end();
+      hub.unlink(origin, connection);
+    };
+    return this;
+  }
+
+  unlink(): void {
+    this.#close?.();
+  }
+
+  stop(): void {
+    this.unlink();
+    this.state.close();
+  }
+}
+
+/** A member's subscribing end, and the records it got. */
+export class Consumer {
+  readonly peer: PeerIdentity;
+  readonly source: RelaySource;
+  readonly contributions = new Map<string, Contribution>();
+  readonly origins = new Map<string, Origin>();
+  readonly imports = new Map<string, boolean>();
+  readonly changes: Change[] = [];
+  readonly bytes: Buffer[] = [];
+  readonly #bed: RelayMemoryBed;
+  readonly #close: (() => void)[] = [];
+
+  constructor(bed: RelayMemoryBed, peer: PeerIdentity, ports: readonly string[]) {
+    this.#bed = bed;
+    this.peer = peer;
+    this.source = new RelaySource({
+      set: 'demo',
+      cluster: peer.cluster,
+      relays: bed.relays,
+      clock: bed.clock,
+      log: silentLog,
+      metrics: new Metrics(),
+      onChanges: (changes) => {
+        this.changes.push(...changes);
+        for (const { kind, key, value } of changes) {
+          if (kind === 'Contribution') put(this.contributions, key, value);
+          if (kind === 'Origin') put(this.origins, key, value);
+          if (kind === 'Import') put(this.imports, key, value?.complete);
+        }
+      },
+    });
+    this.source.setImports(new Set(ports));
+  }
+
+  /** `at`: which of its relays this is. */
+  link(to: TestHub, at = 0): this {
+    const { net } = this.#bed;
+    this.#close[at]?.();
+    let open = true;
+    const link = this.source.links[at];
+    const stream = new DeltaServerStream({
+      log: to.hub.log,
+      view: to.hub.viewFor(this.peer) as View,
+      send: (m) => {
+        this.bytes.push(m);
+        net.later(() => open && link?.receive(m));
+        return true;
+      },
+      fail: () => {},
+    });
+    to.consumers.add(stream);
+    link?.opened({ send: (m) => net.later(() => open && stream.receive(m)), fail: () => {} });
+    this.#close[at] = () => {
+      open = false;
+      to.consumers.delete(stream);
+      stream.close();
+      link?.closed(new AppError('E_XDS_STREAM', 'cut'));
+    };
+    return this;
+  }
+
+  unlink(at = 0): void {
+    this.#close[at]?.();
+  }
+
+  get(port = storePort): Record<string, string[]> {
+    const found: Record<string, string[]> = {};
+    for (const [key, c] of [...this.contributions].sort()) {
+      if (key.startsWith(`${port}/`)) found[c.cluster] = c.endpoints.map((e) => e.addresses[0] as string);
+    }
+    return found;
+  }
+
+  /** Records of these kinds that went away, or shrank, ever. */
+  losses(): string[] {
+    return this.changes
+      .filter((c) => c.kind !== 'Import' && c.value === undefined)
+      .map((c) => `${c.kind} ${c.key}`);
+  }
+}
+
+function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}
