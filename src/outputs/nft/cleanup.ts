@@ -47,7 +47,10 @@ export async function cleanup(options: CleanupOptions): Promise<boolean> {
   return true;
 }
 
-/** Hooks without rules, and the addresses whose connections are waited for. */
+/**
+ * Hooks that translate nothing new, and the addresses whose connections are waited for. The kernel tracks
+ * connections only while some rule asks for their state: hence one rule per chain.
+ */
 function emptied(addresses: ReadonlyMap<number, readonly string[]>): string {
   const sets = [...addresses].map(([family, keys]) => {
     const name = `any${family}`;
@@ -57,7 +60,7 @@ function emptied(addresses: ReadonlyMap<number, readonly string[]>): string {
   });
   const chains = [...baseChains]
     .filter(([, rules]) => rules[0]?.startsWith('type nat '))
-    .map(([name, rules]) => `  chain ${name} {\n    ${rules[0]}\n  }\n`);
+    .map(([name, rules]) => `  chain ${name} {\n    ${rules[0]}\n    ct status dnat accept\n  }\n`);
   return `add table ${tableName}\ndelete table ${tableName}\ntable ${tableName} {\n${[...sets, ...chains].join('')}}\n`;
 }
 

@@ -1,0 +1,326 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Load, startLoad } from '../../src/cli/playground/load-process.ts';
+import type { Endpoint, Ir } from '../../src/model/ir.ts';
+import { conntrackTool } from '../../src/outputs/conntrack/tool.ts';
+import type { NftOutput } from '../../src/outputs/nft/apply.ts';
+import { arbitraryIr } from '../../src/outputs/nft/arbitrary-ir.ts';
+import { cleanup } from '../../src/outputs/nft/cleanup.ts';
+import { parseTable } from '../../src/outputs/nft/parse.ts';
+import type { NftRunner } from '../../src/outputs/nft/runner.ts';
+import { backend, endpoint, frontend, ir, node, tcp, to } from '../../src/outputs/nft/sample-ir.ts';
+import { drift } from '../../src/outputs/nft/table.ts';
+import { trace } from '../../src/outputs/nft/trace.ts';
+import { wantedTable } from '../../src/outputs/nft/wanted-table.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { NodeNet } from './node-net.ts';
+
+const vip = '10.96.0.10';
+const store = 'composite/shop/store/tcp-80';
+const other = 'composite/shop/other/tcp-80';
+
+let net: NodeNet;
+let output: NftOutput;
+
+beforeAll(async () => {
+  net = await NodeNet.create('dataplane-change');
+});
+afterAll(() => net.close());
+beforeEach(async () => {
+  await net.reset();
+  output = net.output();
+  return () => output.close();
+});
+
+const nodes = () => [node('e1', [net.node.podCidrs.v4]), node('e2', [net.cluster.node('e2').podCidrs.v4])];
+const at = (index: number): Endpoint => endpoint(net.pod(index).address.v4);
+
+function gateway(endpoints: readonly Endpoint[], weights: readonly [number, number] = [1, 0]): Ir {
+  return ir({
+    frontends: [
+      frontend('gateway/shop/store', [vip], [tcp(80, [to(store, weights[0]), to(other, weights[1])])]),
+    ],
+    backends: [backend(store, endpoints), backend(other, [at(2)])],
+    nodes: nodes(),
+  });
+}
+
+/** Connects to the VIP all the time, from a pod and from outside; not so fast that a client runs out of ports. */
+function connectLoop(): { stop(): Promise<void> } {
+  const plan = { host: vip, port: 80, protocol: 'TCP', concurrency: 16, rate: 300, timeoutMs: 3000 } as const;
+  const loads: Load[] = [startLoad(net.remote.host, plan), startLoad(net.network.client, plan)];
+  return {
+    async stop() {
+      const results = await Promise.all(loads.map((l) => l.stop()));
+      for (const result of results) {
+        expect(result.errors).toEqual({});
+        expect(result.requests).toBeGreaterThan(100);
+      }
+    },
+  };
+}
+
+/** A connection that asks and is answered as long as it lives. */
+async function openConnection(): Promise<{ ask(): Promise<string>; end(): void }> {
+  const script = `exec 3<>/dev/tcp/${vip}/80; while read -r line; do echo "$line" >&3; head -1 <&3; done`;
+  const child = net.remote.host.start(['bash', '-c', script], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const ask = (): Promise<string> => {
+    child.stdin?.write('who\n');
+    return new Promise((resolve) => {
+      const late = setTimeout(() => resolve('no answer'), 5000);
+      child.stdout?.once('data', (d: Buffer) => {
+        clearTimeout(late);
+        resolve(d.toString());
+      });
+    });
+  };
+  expect(await ask()).toContain('east/');
+  return { ask, end: () => child.kill('SIGKILL') };
+}
+
+test('dataplane 2 at 1,000 VIPs one endpoint more or less is at most five commands, and nothing is listed', async () => {
+  const texts: string[] = [];
+  let lists = 0;
+  const { runner } = net;
+  const counted: NftRunner = {
+    run: (text) => {
+      texts.push(text);
+      return runner.run(text);
+    },
+    check: (text) => runner.check(text),
+    list: (terse) => {
+      lists += 1;
+      return runner.list(terse);
+    },
+  };
+  const counting = net.output({ runner: counted });
+  const name = (i: number): string => `composite/shop/b${i}/tcp-80`;
+  const many = (first: number): Ir =>
+    ir({
+      frontends: Array.from({ length: 1000 }, (_, i) =>
+        frontend(`gateway/shop/g${i}`, [`10.96.${1 + (i >> 8)}.${i & 255}`], [tcp(80, [to(name(i))])]),
+      ),
+      backends: Array.from({ length: 1000 }, (_, i) =>
+        backend(
+          name(i),
+          Array.from({ length: i === 0 ? first : 10 }, (_, e) => endpoint(`10.10.1.${e + 1}`)),
+        ),
+      ),
+      nodes: nodes(),
+    });
+  await counting.update(many(10));
+  lists = 0;
+  for (const n of [11, 10, 9, 10]) {
+    texts.length = 0;
+    await counting.update(many(n));
+    expect(texts).toHaveLength(1);
+    expect(
+      texts[0]?.split('\n').filter((l) => /^(add|delete|flush|table|list)/.test(l)).length,
+    ).toBeLessThanOrEqual(5);
+  }
+  expect(lists).toBe(0);
+  expect(await counting.audit()).toBeUndefined();
+  await counting.close();
+});
+
+test('dataplane 5 a weight moves from all to none under load: no connection fails', async () => {
+  await output.update(gateway([at(0)], [100, 0]));
+  const load = connectLoop();
+  for (let round = 0; round < 10; round++) {
+    for (const weights of [
+      [100, 0],
+      [90, 10],
+      [1, 99],
+      [0, 100],
+      [50, 50],
+    ] as const) {
+      await output.update(gateway([at(0)], weights));
+    }
+  }
+  await load.stop();
+  await output.update(gateway([at(0)], [0, 100]));
+  const { answers } = await net.load(net.remote.host, { host: vip, port: 80, requests: 100 });
+  expect(answers).toEqual({ 'east/p2': 100 });
+});
+
+test('dataplane 6 an endpoint comes and goes 500 times under load: no connection fails', async () => {
+  await output.update(gateway([at(0), at(1)]));
+  const load = connectLoop();
+  for (let i = 0; i < 500; i++) await output.update(gateway(i % 2 ? [at(0), at(1)] : [at(1)]));
+  await load.stop();
+});
+
+test('dataplane 7 forty replacements under load: no connection fails, an established one goes on', async () => {
+  await output.update(gateway([at(0), at(1)]));
+  const held = await openConnection();
+  const load = connectLoop();
+  for (let i = 0; i < 40; i++) {
+    const next = net.output();
+    expect(await next.inspect()).toBe(true);
+    await next.update(gateway(i % 2 ? [at(0), at(1)] : [at(1), at(0)]));
+    await next.close();
+    expect(await held.ask()).toContain('east/');
+  }
+  await load.stop();
+  held.end();
+});
+
+/** What kube-proxy does beside us: translates its own Services, drops and rejects what it does not know. */
+const kubeProxy = `
+table inet kube-proxy-like {
+  chain nat-pre { type nat hook prerouting priority -100; ip daddr 10.96.0.1 tcp dport 443 dnat ip to 10.10.1.250:6443; }
+  chain nat-out { type nat hook output priority -100; ip daddr 10.96.0.1 tcp dport 443 dnat ip to 10.10.1.250:6443; }
+  chain check { ct state new ip daddr 10.96.0.0/16 drop; }
+  chain f-forward { type filter hook forward priority 0; jump check; }
+  chain f-output { type filter hook output priority 0; jump check; }
+}`;
+
+test('dataplane 11 beside a table that drops unknown addresses of the ServiceCIDR we still answer', async () => {
+  await net.sh(`nft -f - <<'END'\n${kubeProxy}\nEND`);
+  const from = [net.pod(1).host, net.node.namespace, net.network.client];
+  const answers = async (port: number): Promise<string[]> =>
+    Promise.all(from.map(async (f) => (await net.ask(f, 'TCP', vip, port)).split(' ')[0] as string));
+  await output.update(gateway([at(0)]));
+  expect(await answers(80)).toEqual(Array(3).fill('east/p0'));
+  expect(await answers(81)).toEqual(Array(3).fill('ECONNREFUSED'));
+  await output.update(gateway([]));
+  expect(await answers(80)).toEqual(Array(3).fill('ECONNREFUSED'));
+  const neverOurs = await net.ask(net.pod(1).host, 'TCP', '10.96.7.7', 80);
+  expect(neverOurs).toBe('timeout');
+  await net.sh('nft delete table inet kube-proxy-like');
+});
+
+test('dataplane 20 other tables do not matter, and every command names only ours', async () => {
+  await net.runner.run('add table inet foreign\nadd chain inet foreign c\n');
+  // In pieces: without privileges in the first user namespace a transaction may not be large.
+  for (let part = 0; part < 10; part++) {
+    const rules = Array.from(
+      { length: 300 },
+      (_, i) => `add rule inet foreign c ip daddr 10.200.${part}.${i & 255} accept`,
+    );
+    await net.runner.run(`${rules.join('\n')}\n`);
+  }
+  const before = await net.sh('nft list table inet foreign');
+  const texts: string[] = [];
+  const { runner } = net;
+  const recorded = {
+    ...runner,
+    run: (text: string) => {
+      texts.push(text);
+      return runner.run(text);
+    },
+  };
+  const recording = net.output({ runner: recorded, graceMs: 0 });
+  await recording.update(gateway([at(0), at(1)]));
+  await recording.update(gateway([at(1)]));
+  await recording.update(gateway([]));
+  await expect.poll(() => texts.some((t) => t.includes('delete chain')), { timeout: 20_000 }).toBe(true);
+  for (const line of texts.flatMap((t) => t.split('\n')).filter((l) => /^(add|delete|flush|table)/.test(l))) {
+    expect(line).toMatch(
+      /^(add table|delete table|table|add element|delete element|delete chain) inet causeway( |$)/,
+    );
+  }
+  expect(await net.sh('nft list table inet foreign')).toBe(before);
+  await recording.close();
+  await net.sh('nft delete table inet foreign');
+});
+
+test('dataplane 21 what somebody edits or deletes is repaired by the next audit', async () => {
+  await output.update(gateway([at(0), at(1)]));
+  const edits = [
+    `nft delete element inet causeway et4 '{ ${vip} . 80 . 0 }'`,
+    `nft delete element inet causeway vip4 '{ ${vip} . tcp . 80 }'`,
+    `nft add element inet causeway own4 '{ 10.99.0.1 }'`,
+    `nft add element inet causeway vip4 '{ 10.99.0.1 . tcp . 80 : drop }'`,
+    `nft flush chain inet causeway masq`,
+    `nft insert rule inet causeway disp ip daddr ${vip} drop`,
+    `nft add chain inet causeway stranger '{ type filter hook forward priority 5; policy drop; }'`,
+    `nft delete table inet causeway`,
+  ];
+  for (const edit of edits) {
+    await net.sh(edit);
+    expect(await output.audit(), edit).toMatchObject({
+      count: edit.includes('stranger') ? 1 : expect.any(Number),
+    });
+    await expect
+      .poll(
+        async () => {
+          const listed = parseTable((await net.runner.list()) ?? '');
+          return listed && drift(wantedTable(output.wanted), listed, () => true);
+        },
+        { timeout: 20_000 },
+      )
+      .toBeUndefined();
+    expect(await output.audit()).toBeUndefined();
+    const { failed } = await net.load(net.remote.host, { host: vip, port: 80, requests: 20 });
+    expect(failed).toBe(0);
+  }
+});
+
+test('dataplane 24 cleanup lets established connections finish, even if ours is the last nat table', async () => {
+  await output.update(gateway([at(0)]));
+  await output.close();
+  const held = await openConnection();
+  const said: string[] = [];
+  const options = {
+    runner: net.runner,
+    conntrack: conntrackTool({ command: [...net.onNode, 'conntrack'] }),
+    clock: systemClock,
+    pollMs: 100,
+    say: (line: string) => said.push(line),
+  };
+  expect(await cleanup({ ...options, waitMs: 0 })).toBe(false);
+  expect(said.at(-1)).toMatch(/1 connections are still open/);
+  expect(await held.ask()).toContain('east/p0');
+  expect((await net.ask(net.remote.host, 'TCP', vip, 80)).startsWith('east/')).toBe(false);
+  const going = cleanup({ ...options, waitMs: 60_000 });
+  await expect
+    .poll(() => said.filter((l) => l.startsWith('waiting')).length, { timeout: 20_000 })
+    .toBeGreaterThan(2);
+  expect(await held.ask()).toContain('east/p0');
+  held.end();
+  expect(await going).toBe(true);
+  expect(await net.runner.list()).toBeUndefined();
+  expect(await cleanup({ ...options, waitMs: 0 })).toBe(true);
+});
+
+test('changes applied one after the other give the kernel the table that a fresh start gives, and both trace alike', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(arbitraryIr, { minLength: 2, maxLength: 4 }), async (states) => {
+      await net.reset();
+      const evolving = net.output({ graceMs: 0 });
+      for (const state of states) await evolving.update(state);
+      await expect
+        .poll(async () => (await evolving.audit()) ?? trace.length, { timeout: 20_000 })
+        .toBe(trace.length);
+      const wanted = wantedTable(evolving.wanted);
+      await expect
+        .poll(async () => [...(parseTable((await net.runner.list()) ?? '')?.chains.keys() ?? [])].sort(), {
+          timeout: 20_000,
+        })
+        .toEqual([...wanted.chains.keys()].sort());
+      const listed = parseTable((await net.runner.list()) ?? '');
+      if (!listed) throw new Error('there is no table');
+      for (const address of ['10.96.0.1', '10.96.0.2', 'fd00:96::1', 'fd00:96::2']) {
+        for (const port of [80, 81, 443, 8443]) {
+          for (const protocol of ['tcp', 'udp'] as const) {
+            for (const [kind, v4, v6] of [
+              ['pod', '10.10.1.2', 'fd00:10::1'],
+              ['host', '172.18.1.1', 'fd00:18:1::1'],
+              ['elsewhere', '192.168.0.1', 'fd99::1'],
+            ] as const) {
+              const from = { kind, address: address.includes(':') ? v6 : v4 };
+              const query = { from, to: { address, port, protocol } };
+              expect(rounded(trace(listed, query))).toEqual(rounded(trace(wanted, query)));
+            }
+          }
+        }
+      }
+      await evolving.close();
+    }),
+    { numRuns: 12 },
+  );
+});
+
+const rounded = (ends: ReturnType<typeof trace>) =>
+  ends.map((e) => ({ ...e, share: Math.round(e.share * 1e6) }));
