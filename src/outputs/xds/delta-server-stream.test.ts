@@ -213,6 +213,20 @@ test('a glob covers one more segment, and says when it is empty', () => {
   expect(taken()).toEqual([`Cluster +${name('shop/none/tcp-80/west')}`]);
 });
 
+test('what was on its way when a glob was dropped is told as gone when the glob comes back', () => {
+  const { log, receive, taken } = setUp();
+  const glob = 'xdstp://demo/t/v1/shop/store/tcp-80/*';
+  const name = glob.replace('*', 'east');
+  put(log, cluster, name);
+  receive({ typeUrl: cluster, subscribe: [glob] });
+  receive({ typeUrl: cluster, unsubscribe: [glob] });
+  log.remove(cluster, name);
+  log.flush();
+  expect(taken()).toEqual([`Cluster +${name}`]);
+  receive({ typeUrl: cluster, subscribe: [glob] });
+  expect(taken()).toEqual([`Cluster -${glob} -${name}`]);
+});
+
 test('a withheld name is answered neither with a body nor with a removal, and kept where it is held', () => {
   const { log, receive, taken } = setUp();
   put(log, assignment, 'held');

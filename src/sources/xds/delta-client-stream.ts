@@ -62,6 +62,9 @@ interface ClientType {
   acks: Promise<void>;
 }
 
+/** No content has it, so that a server which is told it sends what it has, or that it has nothing. */
+const noVersion = '?';
+
 const barrierName = (token: number): string => `barrier/${token}`;
 
 /**
@@ -142,7 +145,7 @@ export class DeltaClientStream {
     for (const type of this.#types.values()) {
       type.asked = false;
       // Whether the handler took these is not known: they are claimed, in a version that no server has.
-      for (const name of type.brought.keys()) type.versions.set(name, '?');
+      for (const name of type.brought.keys()) type.versions.set(name, noVersion);
       type.brought.clear();
       type.acks = Promise.resolve();
     }
@@ -203,13 +206,13 @@ export class DeltaClientStream {
     ];
   }
 
-  /** A refused name keeps the version that was accepted before. */
+  /** Of a refused name the handler has its last good value, or none: it is claimed, but not in any version. */
   #remember(type: ClientType, response: DeltaResponse, refusals: readonly Refusal[]): void {
     const refused = new Set(refusals.map((r) => r.name));
     const isLast = (name: string): boolean =>
       type.brought.get(name) === response && type.brought.delete(name);
     for (const { name, version } of response.resources) {
-      if (isLast(name) && !refused.has(name)) type.versions.set(name, version);
+      if (isLast(name)) type.versions.set(name, refused.has(name) ? noVersion : version);
     }
     for (const name of response.removals) if (isLast(name)) type.versions.delete(name);
   }
