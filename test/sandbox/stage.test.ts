@@ -64,8 +64,8 @@ test('pods that are taken away are killed when traffic has left them, and nothin
   await going;
   const result = await traffic.stop();
   stage.expectNoFailure(result);
-  expect(record.expectations).toEqual([{ text: 'nothing fails', holds: true }]);
-  expect(record.notes.join()).toMatch(/east\/c answers: after .*east\/c terminating, no longer asked: after/);
+  expect(record.expectations).toEqual([{ text: 'nothing failed', holds: true }]);
+  expect(record.notes.join()).toMatch(/east\/c answers: after .*east\/c terminating: asked last after/);
   expect(east.pods.has('shop/c')).toBe(false);
 });
 

@@ -46,6 +46,8 @@ export class Cluster {
   readonly nodes = new Map<string, ClusterNode>();
   /** key: `<namespace>/<name>`. */
   readonly pods = new Map<string, Pod>();
+  /** Pod name → node, of every pod there has been. */
+  readonly placements = new Map<string, string>();
   readonly #namespaces = new Set<string>();
   #resolver: string;
   #numbers = 0;
@@ -162,6 +164,7 @@ export class Cluster {
     this.addNamespace(options.namespace);
     const pod = await Pod.create(this, options);
     this.pods.set(pod.key, pod);
+    this.placements.set(pod.name, pod.node.name);
     return pod;
   }
 

@@ -155,7 +155,7 @@ class Show {
       recent.push(traffic.recent());
       if (recent.length > (this.#screen.live ? 10 : 1)) recent.shift();
       record.traffic.length = 0;
-      const sum = record.addTraffic('client east/client', 'connections');
+      const sum = record.addTraffic('client in east', 'connections');
       for (const tally of recent) sum.add(tally);
       const text = [titleLine(record, lines()), ...sceneLines(record, lines())];
       if (this.#screen.live) this.#screen.draw(text);

@@ -26,7 +26,7 @@ test('a scene shows who answered, how fast, and what was expected', () => {
   scene.expect('no connection fails', true);
   expect([titleLine(scene, options), ...sceneLines(scene, options)]).toEqual([
     ' b  one name, two clusters          store.shop.gw.cluster.local:80 → :8080',
-    '    client east/client          4 connections · 0 failed · p50 0.4 ms · p99 1.1 ms',
+    '    client east/client              4 connections · 0 failed · p50 0.4 ms · p99 1.1 ms',
     '      east   store-0  e1  ████████████████████████  75.0 %       3',
     '      west   store-0  w1  ████████                  25.0 %       1',
     '    the relay is killed',

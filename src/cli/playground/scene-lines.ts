@@ -70,7 +70,7 @@ function trafficLines(traffic: Traffic, { width, paint, nodeOf }: LineOptions): 
     `p50 ${milliseconds(p50)}`,
     `p99 ${milliseconds(p99)}`,
   ];
-  const lines = [`    ${traffic.title.padEnd(width < 90 ? 18 : 26)}  ${figures.join(' · ')}`];
+  const lines = [`    ${traffic.title.padEnd(width < 90 ? 14 : 30)}  ${figures.join(' · ')}`];
   const total = Object.values(answers).reduce((a, b) => a + b, 0);
   const most = Math.max(...Object.values(answers), 1);
   const podWidth = Math.min(

@@ -6,7 +6,7 @@ import type { Namespace } from './namespace.ts';
 import type { Pod } from './pod.ts';
 import { matchesShares } from './proportions.ts';
 import type { SceneRecord } from './scene-record.ts';
-import { compositeStates } from './status-folder.ts';
+import { compositeStates, gatewayState } from './status-folder.ts';
 import { type LoadResult, Tally } from './tally.ts';
 import type { World } from './world.ts';
 
@@ -21,6 +21,8 @@ const deltaMs = 200;
 export interface Background {
   /** What was answered since the last call of `recent`. */
   recent(): Tally;
+  /** When one of these answered last, as far as is known; undefined: never. */
+  lastAnswer(who: readonly string[]): number | undefined;
   stop(): Promise<LoadResult>;
 }
 
@@ -49,10 +51,10 @@ export class Stage {
     return pod.host;
   }
 
-  /** Sends `requests` from a cluster's client and shows who answers. */
-  async measure(cluster: Cluster, question: Question, requests: number): Promise<LoadResult> {
-    this.record.doing = `${requests} ${unitOf(question)} from ${cluster.name}/client`;
-    const tally = this.record.addTraffic(`client ${cluster.name}/client`, unitOf(question));
+  /** Sends `requests` from a cluster's client and shows who answers. `when`: for people, at which point. */
+  async measure(cluster: Cluster, question: Question, requests: number, when = ''): Promise<LoadResult> {
+    this.record.doing = `${requests} ${unitOf(question)} from ${cluster.name}`;
+    const tally = this.record.addTraffic(clientTitle(cluster, when), unitOf(question));
     const load = this.#start(cluster, { ...question, requests, everyMs: deltaMs }, (delta) =>
       tally.add(delta),
     );
@@ -60,18 +62,24 @@ export class Stage {
   }
 
   /** Keeps sending from a cluster's client, about 200 requests per second, until it is stopped. */
-  background(cluster: Cluster, question: Question): Background {
-    const tally = this.record.addTraffic(`client ${cluster.name}/client`, unitOf(question));
+  background(cluster: Cluster, question: Question, when = ''): Background {
+    const tally = this.record.addTraffic(clientTitle(cluster, when), unitOf(question));
     let recent = new Tally();
+    const last = new Map<string, number>();
     const load = this.#start(cluster, { ...question, rate: 200, everyMs: deltaMs }, (delta) => {
       tally.add(delta);
       recent.add(delta);
+      for (const who of Object.keys(delta.result.answers)) last.set(who, this.#now());
     });
     return {
       recent: () => {
         const seen = recent;
         recent = new Tally();
         return seen;
+      },
+      lastAnswer: (who) => {
+        const times = who.flatMap((name) => last.get(name) ?? []);
+        return times.length === 0 ? undefined : Math.max(...times);
       },
       stop: () => load.stop(),
     };
@@ -122,7 +130,7 @@ export class Stage {
   async expectSoon(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
     const took = await this.until(what, holds);
     if (took === undefined) this.record.expect(`${what} within ${deadlineMs / 1_000} s`, false, 'it did not');
-    else this.record.notes.push(`${what}: after ${(took / 1_000).toFixed(1)} s`);
+    else this.record.notes.push(`${what}: after ${seconds(took)}`);
   }
 
   /** Waits until a pod answers the background traffic. */
@@ -138,18 +146,39 @@ export class Stage {
    * are killed.
    */
   async takeAway(background: Background, pods: readonly Pod[]): Promise<void> {
+    const started = this.#now();
     for (const pod of pods) pod.terminate();
     const names = pods.map((pod) => pod.answer);
     const shown = names.length > 2 ? `${names.length} pods` : names.join(', ');
     let quiet = 0;
-    await this.expectSoon(`${shown} terminating, no longer asked`, async () => {
+    const left = await this.until(`${shown}, terminating, get no more traffic`, async () => {
       await wait(2 * deltaMs, undefined, { signal: this.#signal });
       const { answers, requests } = background.recent().result;
       const asked = names.some((name) => (answers[name] ?? 0) > 0);
       quiet = asked || requests === 0 ? 0 : quiet + 1;
       return quiet >= 2;
     });
+    if (left === undefined) this.record.expect(`traffic leaves ${shown}, terminating`, false, 'it did not');
+    else {
+      const last = Math.max(0, (background.lastAnswer(names) ?? started) - started);
+      this.record.notes.push(`${shown} terminating: asked last after ${seconds(last)}, then killed`);
+    }
     await Promise.all(pods.map((pod) => pod.cluster.removePod(pod)));
+  }
+
+  /** Lets time pass while traffic flows. */
+  async pass(ms: number, what: string): Promise<void> {
+    this.record.doing = what;
+    await wait(ms, undefined, { signal: this.#signal });
+  }
+
+  /** Waits for a Gateway's status to say Programmed, and shows its address. */
+  async expectProgrammed(cluster: Cluster, gateway: string): Promise<void> {
+    const read = () => gatewayState(cluster.stateDir, 'shop', gateway);
+    const what = `Gateway shop/${gateway} of ${cluster.name} is Programmed`;
+    const took = await this.until(what, () => read().programmed);
+    if (took === undefined) this.record.expect(what, false, read().message);
+    else this.record.notes.push(`${what}, ${read().addresses.join(', ')}`);
   }
 
   /** The state of one cluster as another's composite shows it in its status; undefined: it shows none. */
@@ -157,13 +186,27 @@ export class Stage {
     return compositeStates(viewer.stateDir, 'shop', composite)[cluster];
   }
 
-  expectNoFailure(result: LoadResult, what = 'nothing fails'): void {
-    this.record.expect(what, result.failed === 0, `${result.failed} of ${result.requests} failed`);
+  expectNoFailure(result: LoadResult, what = 'nothing failed'): void {
+    this.record.expect(what, result.failed === 0, failures(result));
   }
 
+  /** Answers come in these shares, and nothing failed. */
   expectShares(text: string, result: LoadResult, shares: Readonly<Record<string, number>>): void {
-    this.record.expect(text, matchesShares(result.answers, shares), JSON.stringify(result.answers));
+    const holds = result.failed === 0 && matchesShares(result.answers, shares);
+    this.record.expect(
+      `${text}; nothing failed`,
+      holds,
+      `${JSON.stringify(result.answers)}, ${failures(result)}`,
+    );
   }
 }
+
+const failures = ({ failed, requests, errors }: LoadResult): string =>
+  `${failed} of ${requests} failed ${failed > 0 ? JSON.stringify(errors) : ''}`.trim();
+
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+
+const clientTitle = (cluster: Cluster, when: string): string =>
+  when === '' ? `client in ${cluster.name}` : `client in ${cluster.name}, ${when}`;
 
 const unitOf = (question: Question): string => (question.protocol === 'UDP' ? 'datagrams' : 'connections');

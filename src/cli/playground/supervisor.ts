@@ -42,7 +42,7 @@ export class Supervisor {
   /** Starts a process and resolves when it is ready. Throws E_SANDBOX with its last lines if it does not get so far. */
   async start(spec: ProcessSpec, timeoutMs = 30_000): Promise<void> {
     const log = join(this.#logs, `${spec.name.replaceAll(' ', '-')}.log`);
-    const output = openSync(log, 'a');
+    const output = openSync(log, this.#processes.has(spec.name) ? 'a' : 'w');
     const child = spec.host.start(spec.command, { stdio: ['ignore', output, output] });
     const supervised: Supervised = { spec, log, child, expected: false };
     this.#processes.set(spec.name, supervised);

@@ -107,7 +107,7 @@ export class World {
   }
 
   async #startCluster(plane: ControlPlane, cluster: Cluster): Promise<string> {
-    const nodes = [...cluster.nodes.keys()];
+    const nodes = [...cluster.nodes.keys()].sort();
     const pods = Promise.all(this.workloads(cluster.name).map((pod) => cluster.addPod(pod)));
     await this.supervisor.start(await plane.controller(cluster));
     const dataPlane = [plane.dns(cluster), ...nodes.map((node) => plane.agent(cluster, node))];
@@ -125,11 +125,10 @@ export class World {
     return cluster;
   }
 
-  /** The node that a pod runs on; `who` is what the pod answers, `<cluster>/<pod>`. */
+  /** The node that a pod runs or ran on; `who` is what the pod answers, `<cluster>/<pod>`. */
   nodeOf(who: string): string {
     const [cluster = '', pod = ''] = who.split('/');
-    const options = this.network.clusters.get(cluster)?.pods.get(`shop/${pod}`);
-    return options?.node.name ?? '';
+    return this.network.clusters.get(cluster)?.placements.get(pod) ?? '';
   }
 
   /** A change of an example in one cluster: the text as it was applied, with every `from` replaced by `to`. */

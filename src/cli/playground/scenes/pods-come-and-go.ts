@@ -4,11 +4,11 @@ import { store, storeShares } from './store-pods.ts';
 export const podsComeAndGo: Scene = {
   letter: 'f',
   name: 'pods come and go',
-  subject: 'store.shop.gw.cluster.local:80 while both clusters start and stop pods',
+  subject: 'store.shop.gw.cluster.local:80 under steady traffic',
   async run(stage) {
     const { east, west } = stage.world;
     await stage.settle(east, store, storeShares(stage.world));
-    const traffic = stage.background(east, store);
+    const traffic = stage.background(east, store, 'throughout');
     for (const [cluster, node] of [
       [east, 'e2'],
       [west, 'w1'],
@@ -23,9 +23,9 @@ export const podsComeAndGo: Scene = {
       await stage.takeAway(traffic, [pod]);
     }
     stage.expectNoFailure(await traffic.stop(), 'nothing failed while pods came and went');
-    await stage.settle(east, store, storeShares(stage.world));
-    const after = await stage.measure(east, store, 400);
-    stage.expectNoFailure(after);
-    stage.expectShares('afterwards the first five share everything again', after, storeShares(stage.world));
+    const shares = storeShares(stage.world);
+    await stage.settle(east, store, shares);
+    const after = await stage.measure(east, store, 400, 'afterwards');
+    stage.expectShares('afterwards the five that stayed share everything', after, shares);
   },
 };
