@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { relayCertificateCommand, relayInitCommand } from './relay-commands.ts';
 import { roleCommand, type Setting, type Settings } from './role-command.ts';
 
 const identity: readonly Setting[] = [
@@ -164,7 +165,7 @@ export function relayCommand(): Command {
     ...tls,
     ...operations,
   ];
-  return roleCommand(
+  const command = roleCommand(
     'relay',
     'joins clusters: passes on what they export to each other',
     settings,
@@ -180,4 +181,8 @@ export function relayCommand(): Command {
       });
     },
   );
+  return command
+    .enablePositionalOptions()
+    .addCommand(relayInitCommand())
+    .addCommand(relayCertificateCommand());
 }
