@@ -57,6 +57,8 @@ export class RelayLink {
   readonly #options: RelayLinkOptions;
   readonly #stream: DeltaClientStream;
   readonly #ports = new Set<string>();
+  /** Glob → `<type> <port key>`. */
+  readonly #globs = new Map<string, string>();
   /** `<type> <port key>` of globs under which the relay says there is nothing. */
   readonly #empty = new Set<string>();
   #loop: DuplexLoop | undefined;
@@ -152,10 +154,15 @@ export class RelayLink {
     }
     for (const port of added) this.#ports.add(port);
     for (const type of types) {
-      for (const port of [...added, ...gone]) this.#empty.delete(`${type} ${port}`);
-      const globs = (of: readonly string[]) => of.map((port) => contributionGlob(set, type, port));
-      if (gone.length > 0) this.#stream.unsubscribe(typeUrlOf[type], globs(gone));
-      if (added.length > 0) this.#stream.subscribe(typeUrlOf[type], globs(added));
+      const goneGlobs = gone.map((port) => contributionGlob(set, type, port));
+      for (const glob of goneGlobs) {
+        this.#empty.delete(this.#globs.get(glob) ?? '');
+        this.#globs.delete(glob);
+      }
+      const addedGlobs = added.map((port) => contributionGlob(set, type, port));
+      for (const [i, glob] of addedGlobs.entries()) this.#globs.set(glob, `${type} ${added[i]}`);
+      if (gone.length > 0) this.#stream.unsubscribe(typeUrlOf[type], goneGlobs);
+      if (added.length > 0) this.#stream.subscribe(typeUrlOf[type], addedGlobs);
     }
     if (added.length > 0) this.#ask();
   }
@@ -209,7 +216,7 @@ export class RelayLink {
       this.#options.onRefused(refused);
       refusals.push({ name: upsert.name, message: refused.message });
     }
-    for (const name of update.removals) this.#remove(update.typeUrl, name, contributions, origins);
+    for (const name of update.removals) this.#remove(name, contributions, origins);
     this.#options.onTouched({ contributions, origins, answers: this.#passed });
     if (this.#passed && !this.#asking && this.#isUnsettled()) {
       this.#asking = true;
@@ -275,13 +282,9 @@ export class RelayLink {
     return undefined;
   }
 
-  #remove(typeUrl: string, text: string, contributions: Set<string>, origins: Set<string>): void {
-    for (const type of types) {
-      if (typeUrl !== typeUrlOf[type] || !text.endsWith('/*')) continue;
-      const port = [...this.#ports].find((p) => contributionGlob(this.#options.set, type, p) === text);
-      if (port !== undefined) this.#empty.add(`${type} ${port}`);
-      return;
-    }
+  #remove(text: string, contributions: Set<string>, origins: Set<string>): void {
+    const glob = this.#globs.get(text);
+    if (glob !== undefined) this.#empty.add(glob);
     const name = parseRelayName(text);
     if (!name) return;
     if (name.kind === 'origin') {

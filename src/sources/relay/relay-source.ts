@@ -107,10 +107,10 @@ export class RelaySource {
       this.#ports.delete(port);
       this.#complete.delete(port);
       this.#changes.push({ kind: 'Import', key: port, value: undefined });
-      for (const [key, { cluster }] of [...this.#contributions]) {
-        if (key !== `${port}/${cluster}`) continue;
-        this.#contributions.delete(key);
-        this.#changes.push({ kind: 'Contribution', key, value: undefined });
+      for (const cluster of this.#origins.keys()) {
+        const key = `${port}/${cluster}`;
+        if (this.#contributions.delete(key))
+          this.#changes.push({ kind: 'Contribution', key, value: undefined });
       }
     }
     for (const link of this.#links) link.setPorts(ports);
