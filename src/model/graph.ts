@@ -169,6 +169,13 @@ export class Graph {
     this.#release();
   }
 
+  /** How many units are kept. */
+  get size(): number {
+    let size = 0;
+    for (const ofUnit of this.#nodes.values()) size += ofUnit.size;
+    return size;
+  }
+
   /** Reads a unit on behalf of the one that runs. */
   read<R, V>(unit: Unit<R, V>, key: string): V {
     const node = this.#node(unit, key);

@@ -57,6 +57,11 @@ export class Model {
     return this.#graph.runs;
   }
 
+  /** What is kept beside the records: it must shrink with them. */
+  get size(): { readonly units: number; readonly cells: number } {
+    return { units: this.#graph.size, cells: this.#store.size };
+  }
+
   /** Applies changes as one. `now`: epoch milliseconds, never less than before. */
   update(changes: readonly Change[], now: number): Touched {
     for (const change of changes) {

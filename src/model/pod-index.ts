@@ -19,6 +19,16 @@ export class PodIndex {
   readonly #facts = new Map<string, PodFacts>();
   readonly #namespaces = new Map<string, Namespace>();
 
+  /** How many buckets are kept that hold pods or are read. */
+  get size(): number {
+    let size = 0;
+    for (const { pods, labels } of this.#namespaces.values()) {
+      if (pods.size > 0 || pods.observed) size++;
+      for (const values of labels.values()) size += values.size;
+    }
+    return size;
+  }
+
   /** Every pod of a namespace. */
   all(namespace: string): Bucket {
     return this.#namespace(namespace).pods;

@@ -87,6 +87,16 @@ export class Store {
     return this.#bucket(this.#kind(kind), index, bucket);
   }
 
+  /** How many cells are kept for records that are read or listed. */
+  get size(): number {
+    let size = this.pods.size;
+    for (const { cells, indexes } of this.#kinds.values()) {
+      size += cells.size;
+      for (const buckets of indexes.values()) size += buckets.size;
+    }
+    return size;
+  }
+
   /** Every record, by kind and then key, sorted. */
   *records(): Generator<readonly [kind: InputKind, key: string, value: unknown]> {
     for (const kind of [...this.#kinds.keys()].sort(byText)) {

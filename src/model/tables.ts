@@ -62,7 +62,9 @@ export class Tables {
   }
 
   setImports(source: string, keys: readonly string[] | undefined): void {
-    for (const key of this.imports.set(source, keys ?? [])) this.#touched.imports.add(key);
+    // A key that goes from one source to another in one update comes by twice, and is not touched.
+    const { imports } = this.#touched;
+    for (const key of this.imports.set(source, keys ?? [])) if (!imports.delete(key)) imports.add(key);
   }
 
   setExports(composite: string, rows: ReadonlyMap<string, Export> | undefined): void {

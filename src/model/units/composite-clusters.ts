@@ -64,6 +64,10 @@ function offersOf(reader: Reader, composite: string): ReadonlyMap<string, Readon
 
 function ownStatus(reader: Reader, keys: ReadonlySet<string>): ClusterStatus {
   const name = reader.config.cluster;
+  if (keys.size === 0) {
+    const message = 'this cluster, where neither a route nor the back end says which ports there are';
+    return { name, state: 'Synced', reason: 'NoPortDeclared', message };
+  }
   const some = [...keys].some((key) => reader.unit(ownContribution, key).endpoints.length > 0);
   return some
     ? { name, state: 'Synced', reason: 'Synced', message: 'this cluster' }
