@@ -348,7 +348,7 @@ test('positions move with acknowledgements in order, over all that was sent', ()
   expect(stream.acked(cluster)).toBe(log.position - 1);
 });
 
-test('a NACK names what it refuses; without names it counts for all of the response', () => {
+test('a NACK names what it refuses; without details it counts for what its message mentions, or for all', () => {
   const { log, receive, refusals, raw, taken, stream } = setUp();
   put(log, cluster, 'a', 'b');
   receive({ typeUrl: cluster, subscribe: ['*'] });
@@ -364,7 +364,17 @@ test('a NACK names what it refuses; without names it counts for all of the respo
     ...acknowledgement(cluster, second?.nonce ?? '', []),
     error: { code: 3, message: 'no idea', refusals: [] },
   });
-  expect(refusals).toEqual(['a: no idea', 'b: no idea']);
+  expect(refusals.splice(0)).toEqual(['a: no idea', 'b: no idea']);
+  put(log, cluster, 'a', 'b');
+  log.flush();
+  const [third] = raw();
+  // Envoy 1.40, after it took all others of the response.
+  const message = 'Error adding/updating listener(s) b: listener b: not supported\n';
+  receive({
+    ...acknowledgement(cluster, third?.nonce ?? '', []),
+    error: { code: 13, message, refusals: [] },
+  });
+  expect(refusals).toEqual([`b: ${message}`]);
 });
 
 test('two streams in the same state are sent the same bytes', () => {

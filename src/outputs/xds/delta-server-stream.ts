@@ -227,6 +227,7 @@ function parse(message: Uint8Array): DeltaRequest {
   }
 }
 
+/** By the names in the details; else by those in the message, as Envoy writes them; else all of the response. */
 function matchRefusals(
   told: Told,
   error: { message: string; refusals: readonly Refusal[] },
@@ -234,5 +235,7 @@ function matchRefusals(
   const byName = new Map(error.refusals.map((r) => [r.name, r.message]));
   const named = told.upserts.filter((entry) => byName.has(entry.name));
   if (named.length > 0) return named.map((entry) => ({ entry, message: byName.get(entry.name) ?? '' }));
-  return told.upserts.map((entry) => ({ entry, message: error.message }));
+  const mentioned = told.upserts.filter((entry) => error.message.includes(`${entry.name}:`));
+  const refused = mentioned.length > 0 ? mentioned : told.upserts;
+  return refused.map((entry) => ({ entry, message: error.message }));
 }

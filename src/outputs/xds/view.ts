@@ -1,4 +1,5 @@
 import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { nodesName } from './assignment.ts';
 import type { Entry } from './resource-log.ts';
 
 /** What one kind of peer may see. It comes from the peer's identity, never from what the peer says of itself. */
@@ -19,6 +20,19 @@ export interface View {
 const { listener, cluster, assignment, originStatus } = typeUrls;
 const agentView = viewOf('agent', [listener, cluster, assignment, originStatus]);
 const dnsView = viewOf('dns', [listener, originStatus]);
+
+/**
+ * What a stock Envoy can take: no type or assignment of our own, and no UDP front end, since it refuses UDP
+ * Listeners that bind no port.
+ */
+export const stockView: View = {
+  key: 'stock',
+  stable: true,
+  sees: (typeUrl, { name }) =>
+    typeUrl === cluster ||
+    (typeUrl === assignment && name !== nodesName) ||
+    (typeUrl === listener && !/\/udp-\d+$/.test(name)),
+};
 
 /** What the data planes of a controller's own cluster see; undefined: nothing. */
 export function dataPlaneView(role: string): View | undefined {
