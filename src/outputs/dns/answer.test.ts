@@ -113,6 +113,16 @@ test('SRV gives port and target, and the addresses of the target', () => {
   });
 });
 
+test('a Gateway with an IPv6 address alone', () => {
+  const zone = zoneOf([store('gw.cluster.local', { vips: ['fd00:96::7'] })]);
+  const name = 'store.shop.gw.cluster.local';
+  expect(ask(zone, query(name, AAAA)).answers).toEqual([
+    record(name, { type: 'AAAA', address: 'fd00:96::7' }),
+  ]);
+  expect(ask(zone, query(name, A))).toMatchObject({ rcode: 0, answers: [], authorities: [soa] });
+  expect(ask(zone, query(`_http._tcp.${name}`, SRV)).additionals).toHaveLength(1);
+});
+
 test('the apex has SOA and NS', () => {
   expect(ask(zoneOf(), query('gw.cluster.local', SOA)).answers).toEqual([soa]);
   expect(ask(zoneOf(), query('gw.cluster.local', NS)).answers).toEqual([
@@ -230,6 +240,7 @@ test.each([
   ['another zone', query('example.org', A)],
   ['the parent zone', query('cluster.local', A)],
   ['a zone that ends alike', query('xgw.cluster.local', A)],
+  ['a label that holds the zone', query('a\\002gw\\007cluster\\005local', A)],
   ['the root, as health checks ask', query('.', NS)],
   ['a zone transfer', query('gw.cluster.local', AXFR)],
   ['class CH', query('version.bind', TXT, { questions: [{ name: 'version.bind', type: TXT, class: 3 }] })],

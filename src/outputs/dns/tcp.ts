@@ -19,7 +19,7 @@ export const tcpLimits: TcpLimits = {
   connections: 1000,
   idleMs: 30_000,
   queryBytes: 4096,
-  unsentBytes: 65_536,
+  unsentBytes: 16_384,
 };
 
 export type TcpCloseReason = 'idle' | 'limit' | 'too-long';

@@ -1,7 +1,7 @@
 /**
  * Domain names. On the wire: length-prefixed labels and an empty one (RFC 1035 §3.1). As text: labels joined by
- * dots without a trailing one, `.` for the root, bytes other than printable ASCII as `\DDD`, dots and
- * backslashes within a label escaped (§5.1).
+ * dots without a trailing one, `.` for the root, bytes other than printable ASCII as `\DDD`, what has a meaning in
+ * names or zone files behind a backslash (§5.1).
  */
 export const maxLabelBytes = 63;
 export const maxNameBytes = 255;
@@ -54,8 +54,9 @@ export function formatName(wire: Uint8Array): string {
 function formatLabel(bytes: Uint8Array): string {
   let text = '';
   for (const byte of bytes) {
-    if (byte === 0x2e || byte === 0x5c) text += `\\${String.fromCharCode(byte)}`;
-    else if (byte > 0x20 && byte < 0x7f) text += String.fromCharCode(byte);
+    const character = String.fromCharCode(byte);
+    if ('.\\"();@$'.includes(character)) text += `\\${character}`;
+    else if (byte > 0x20 && byte < 0x7f) text += character;
     else text += `\\${String(byte).padStart(3, '0')}`;
   }
   return text;
