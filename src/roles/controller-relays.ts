@@ -75,7 +75,7 @@ export class ControllerRelays {
   /** The first call says that we are complete. */
   update(compiled: Pick<Compiled, 'imports' | 'exports'>, touched: Touched | undefined): void {
     if (!touched || touched.imports.size > 0) this.source.setImports(compiled.imports);
-    if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports);
+    if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports, touched?.exports);
   }
 
   close(): void {

@@ -87,6 +87,17 @@ export class RelayTestBed {
   }
 }
 
+const nothing: ReadonlySet<string> = new Set();
+const untouched: Touched = {
+  frontends: nothing,
+  backends: nothing,
+  nodes: nothing,
+  statuses: nothing,
+  claims: nothing,
+  exports: nothing,
+  imports: nothing,
+};
+
 /** A controller's links, and the records it got. */
 export class TestMember {
   readonly contributions = new Map<string, Contribution>();
@@ -97,6 +108,8 @@ export class TestMember {
   readonly metrics = new Metrics();
   readonly links: ControllerRelays;
   readonly #warnings: string[] = [];
+  #imported: ReadonlySet<string> = nothing;
+  #exported: ReadonlyMap<string, Export> | undefined;
 
   constructor(options: { cluster: string; target: string; tls: TlsFiles; clock: Clock }) {
     const { cluster, target, tls, clock } = options;
@@ -125,14 +138,19 @@ export class TestMember {
   }
 
   import(...ports: readonly string[]): void {
-    this.links.source.setImports(new Set(ports));
+    this.#imported = new Set(ports);
+    this.links.source.setImports(this.#imported);
   }
 
   export(...exports: readonly Export[]): void {
     const keyed = exports.map(
       (e) => [`${e.namespace}/${e.composite}/${e.protocol.toLowerCase()}-${e.port}`, e] as const,
     );
-    this.links.update({ imports: new Set(), exports: new Map(keyed) }, exportsTouched);
+    const next = new Map(keyed);
+    const before = this.#exported;
+    this.#exported = next;
+    const touched = before && { ...untouched, exports: new Set([...before.keys(), ...next.keys()]) };
+    this.links.update({ imports: this.#imported, exports: next }, touched);
   }
 
   /** `<cluster>: <first addresses>` of a port. */
@@ -153,17 +171,6 @@ export class TestMember {
     }
   }
 }
-
-const nothing: ReadonlySet<string> = new Set();
-const exportsTouched: Touched = {
-  frontends: nothing,
-  backends: nothing,
-  nodes: nothing,
-  statuses: nothing,
-  claims: nothing,
-  exports: new Set(['any']),
-  imports: nothing,
-};
 
 function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
   if (value === undefined) map.delete(key);

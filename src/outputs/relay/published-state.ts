@@ -26,6 +26,11 @@ export class PublishedState {
     { readonly from: Export; readonly resources: readonly PublishedResource[] }
   >();
   readonly #waiting: (() => void)[] = [];
+  /** Resources by type, in a fixed order. */
+  readonly #counts: Record<string, number> = {
+    [messageName(typeUrls.cluster)]: 0,
+    [messageName(typeUrls.assignment)]: 0,
+  };
   #sequence = 0;
   #cancel: (() => void) | undefined;
 
@@ -43,19 +48,14 @@ export class PublishedState {
     else this.#waiting.push(fn);
   }
 
-  /** Takes everything that is exported now; only what is another object than before is looked at. */
-  update(exports: ReadonlyMap<string, Export>): void {
+  /** Takes everything that is exported now. `touched`: only these keys are other than before. */
+  update(exports: ReadonlyMap<string, Export>, touched?: ReadonlySet<string>): void {
     let changed = false;
-    for (const [key, exported] of exports) {
+    for (const key of touched ?? new Set([...this.#rendered.keys(), ...exports.keys()])) {
       const before = this.#rendered.get(key);
+      const exported = exports.get(key);
       if (before?.from === exported) continue;
       changed = this.#replace(key, exported, before?.resources ?? []) || changed;
-    }
-    for (const [key, { resources }] of this.#rendered) {
-      if (exports.has(key)) continue;
-      for (const { typeUrl, name } of resources) this.log.remove(typeUrl, name);
-      this.#rendered.delete(key);
-      changed = true;
     }
     if (changed) this.#sequence += 1;
     if (this.log.isOpen && !changed) return;
@@ -70,35 +70,41 @@ export class PublishedState {
   }
 
   /** New shards before old ones go: their union never shrinks on the way. */
-  #replace(key: string, exported: Export, before: readonly PublishedResource[]): boolean {
-    const { clock } = this.#options;
-    const resources = renderExport(exported, this.#options, clock.now());
-    this.#rendered.set(key, { from: exported, resources });
+  #replace(key: string, exported: Export | undefined, before: readonly PublishedResource[]): boolean {
+    const resources = exported ? renderExport(exported, this.#options, this.#options.clock.now()) : [];
+    if (exported) this.#rendered.set(key, { from: exported, resources });
+    else this.#rendered.delete(key);
     const versions = new Map(before.map((r) => [r.name, r.version]));
     let changed = false;
     for (const { typeUrl, ...resource } of resources) {
+      if (!versions.has(resource.name)) this.#count(typeUrl, 1);
       if (versions.get(resource.name) === resource.version) continue;
       changed = this.log.set(typeUrl, resource) || changed;
     }
     const names = new Set(resources.map((r) => r.name));
     for (const { typeUrl, name } of before) {
-      if (!names.has(name)) changed = this.log.remove(typeUrl, name) || changed;
+      if (names.has(name)) continue;
+      this.#count(typeUrl, -1);
+      changed = this.log.remove(typeUrl, name) || changed;
     }
     return changed;
+  }
+
+  #count(typeUrl: string, by: 1 | -1): void {
+    const type = messageName(typeUrl);
+    this.#counts[type] = (this.#counts[type] ?? 0) + by;
   }
 
   #beat(): void {
     const { set, cluster, epoch, clock } = this.#options;
     this.#cancel?.();
-    const counts: Record<string, number> = {};
-    for (const typeUrl of [typeUrls.cluster, typeUrls.assignment]) counts[messageName(typeUrl)] = 0;
-    for (const { resources } of this.#rendered.values()) {
-      for (const { typeUrl } of resources) {
-        const type = messageName(typeUrl);
-        counts[type] = (counts[type] ?? 0) + 1;
-      }
-    }
-    const status = { epoch, sequence: this.#sequence, synced: true, counts, sentAt: clock.now() };
+    const status = {
+      epoch,
+      sequence: this.#sequence,
+      synced: true,
+      counts: this.#counts,
+      sentAt: clock.now(),
+    };
     this.log.set(typeUrls.originStatus, {
       name: formatOriginName({ set, cluster }),
       body: encodeOriginStatus(status),

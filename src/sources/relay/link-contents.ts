@@ -27,6 +27,8 @@ export interface HeardOrigin {
 export class LinkContents {
   readonly origins = new Map<string, HeardOrigin>();
   readonly #ports = new Map<string, Map<string, Parts>>();
+  /** Not whole yet. */
+  readonly #partial = new Set<Parts>();
 
   setFacts(name: ContributionName, facts: ContributionFacts): void {
     const parts = this.#parts(name);
@@ -52,11 +54,7 @@ export class LinkContents {
 
   /** Everything of a port is forgotten: it is not asked for any more. */
   forgetPort(portKey: string): void {
-    this.#ports.delete(portKey);
-  }
-
-  clustersOf(portKey: string): Iterable<string> {
-    return this.#ports.get(portKey)?.keys() ?? [];
+    for (const cluster of [...(this.#ports.get(portKey)?.keys() ?? [])]) this.#forget(portKey, cluster);
   }
 
   /** Something is held of this port's Clusters, or assignments. */
@@ -67,16 +65,19 @@ export class LinkContents {
     return false;
   }
 
-  /** Ports with a contribution that is there only in part. */
-  *partial(): IterableIterator<string> {
-    for (const [key, clusters] of this.#ports) {
-      if ([...clusters.values()].some((parts) => !parts.whole)) yield key;
-    }
+  get hasPartial(): boolean {
+    return this.#partial.size > 0;
   }
 
-  /** The relay has told everything: what is there of this port counts, even where a part was refused on its way. */
-  settle(portKey: string): void {
-    for (const parts of this.#ports.get(portKey)?.values() ?? []) parts.whole = true;
+  /**
+   * The relay has told everything: what is there counts, even where a part was refused on its way. Yields the
+   * names of contributions that were there only in part.
+   */
+  settle(): readonly ContributionName[] {
+    const settled = [...this.#partial];
+    for (const parts of settled) parts.whole = true;
+    this.#partial.clear();
+    return settled.map((parts) => parts.name);
   }
 
   /** Undefined: none, or not all of it has come yet. */
@@ -101,16 +102,20 @@ export class LinkContents {
     if (known) return known;
     const made: Parts = { name, facts: undefined, shards: new Map(), whole: false, record: undefined };
     clusters.set(name.cluster, made);
+    this.#partial.add(made);
     return made;
   }
 
   #changed(parts: Parts): void {
     parts.record = undefined;
     parts.whole ||= parts.facts !== undefined && parts.shards.size >= parts.facts.shards;
+    if (parts.whole) this.#partial.delete(parts);
   }
 
   #forget(portKey: string, cluster: string): void {
     const clusters = this.#ports.get(portKey);
+    const parts = clusters?.get(cluster);
+    if (parts) this.#partial.delete(parts);
     clusters?.delete(cluster);
     if (clusters?.size === 0) this.#ports.delete(portKey);
   }

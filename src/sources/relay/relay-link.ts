@@ -175,7 +175,7 @@ export class RelayLink {
 
   /** Something is there that the next passed barrier clears up. */
   #isUnsettled(): boolean {
-    if (!this.contents.partial().next().done) return true;
+    if (this.contents.hasPartial) return true;
     for (const [cluster, { connection, isGone }] of this.contents.origins) {
       if (!isGone && connection !== this.#connection && !this.contents.hasAnyOf(cluster)) return true;
     }
@@ -192,11 +192,7 @@ export class RelayLink {
     if (token !== this.#barrier) return;
     this.#passed = true;
     this.#asking = false;
-    const contributions = new Set<string>();
-    for (const port of [...this.contents.partial()]) {
-      this.contents.settle(port);
-      for (const cluster of this.contents.clustersOf(port)) contributions.add(`${port}/${cluster}`);
-    }
+    const contributions = new Set(this.contents.settle().map((name) => `${portKeyOf(name)}/${name.cluster}`));
     const origins = new Set<string>();
     for (const [cluster, heard] of this.contents.origins) {
       if (heard.isGone || heard.connection === this.#connection || this.contents.hasAnyOf(cluster)) continue;

@@ -31,7 +31,7 @@ export class RelaySource {
   readonly #links: readonly RelayLink[];
   /** Port key → when it was asked for. */
   readonly #ports = new Map<string, number>();
-  readonly #complete = new Set<string>();
+  readonly #incomplete = new Set<string>();
   readonly #contributions = new Map<string, Contribution>();
   readonly #origins = new Map<string, Origin>();
   /** Whose word counted last for an origin. */
@@ -78,7 +78,7 @@ export class RelaySource {
 
   /** Every port that is imported was answered completely once. */
   get isComplete(): boolean {
-    return [...this.#ports.keys()].every((port) => this.#complete.has(port));
+    return this.#incomplete.size === 0;
   }
 
   /** One client for each relay, in their order. */
@@ -100,12 +100,13 @@ export class RelaySource {
     for (const port of ports) {
       if (this.#ports.has(port)) continue;
       this.#ports.set(port, now);
+      this.#incomplete.add(port);
       this.#changes.push({ kind: 'Import', key: port, value: { complete: false } });
     }
     for (const port of [...this.#ports.keys()]) {
       if (ports.has(port)) continue;
       this.#ports.delete(port);
-      this.#complete.delete(port);
+      this.#incomplete.delete(port);
       this.#changes.push({ kind: 'Import', key: port, value: undefined });
       for (const cluster of this.#origins.keys()) {
         const key = `${port}/${cluster}`;
@@ -202,11 +203,11 @@ export class RelaySource {
 
   #updateImports(): void {
     const now = this.#options.clock.now();
-    for (const [port, since] of this.#ports) {
-      if (this.#complete.has(port)) continue;
+    for (const port of this.#incomplete) {
+      const since = this.#ports.get(port) ?? now;
       const answered = this.#links.filter((link) => link.isAnswered(port)).length;
       if (answered === 0 || (answered < this.#links.length && now - since < patienceMs)) continue;
-      this.#complete.add(port);
+      this.#incomplete.delete(port);
       this.#changes.push({ kind: 'Import', key: port, value: { complete: true } });
     }
   }
@@ -229,7 +230,7 @@ export class RelaySource {
       if (heard) due.push(heard.heardAt + staleAfterMs);
     }
     if (this.#links.length > 1) {
-      for (const [port, since] of this.#ports) if (!this.#complete.has(port)) due.push(since + patienceMs);
+      for (const port of this.#incomplete) due.push((this.#ports.get(port) ?? now) + patienceMs);
     }
     const next = Math.min(...due.filter((d) => d > now), ...due.map(() => now + staleAfterMs));
     this.#cancel?.();
