@@ -116,8 +116,9 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   let cancelRetry = (): void => {};
 
   const apply = async (ir: Ir): Promise<Applied> => {
-    if (!programmed && (await found) && !source.complete) return 'later';
-    const complete = source.complete;
+    // Of this representation: more may come while we wait.
+    const { complete } = source;
+    if (!programmed && !complete && (await found)) return 'later';
     try {
       const refused = await output.update(ir);
       backoff.reset();
