@@ -1,0 +1,161 @@
+import { allocate } from '../../model/allocate.ts';
+import type { WantedClaim } from '../../model/compiled.ts';
+import type { ClaimFailure } from '../../model/inputs.ts';
+import { type ClaimState, isHeld, type KeptClaim, type KnownNode } from './claim-state.ts';
+
+export interface ClaimFacts {
+  /** key: `<namespace>/<name>`. Undefined: not known yet whether these are all, so nothing is given or taken. */
+  readonly wanted: ReadonlyMap<string, WantedClaim> | undefined;
+  /** Ranges of virtual addresses, as CIDRs. */
+  readonly ranges: readonly string[];
+  /** Addresses of those ranges that somebody else has, as Services. */
+  readonly reserved: ReadonlySet<string>;
+  /** Nodes whose agent is connected, or was since the last decision. */
+  readonly connected: ReadonlySet<string>;
+  /** The event up to which agents that connect now are told nothing that was given up. */
+  readonly rendered: number;
+  /** Names of the Node objects. Undefined: not all of them are known. */
+  readonly nodeObjects: ReadonlySet<string> | undefined;
+  /** The event up to which a node has acknowledged everything; 0: none. */
+  readonly cleared: (node: string) => number;
+}
+
+export interface Decision {
+  /** The same object when nothing changed. */
+  readonly state: ClaimState;
+  /** key: `<namespace>/<name>` of the Gateway. */
+  readonly failures: ReadonlyMap<string, ClaimFailure>;
+}
+
+/**
+ * The claims that follow from what is wanted and what nodes hold. An address that is given up is nobody's until
+ * every node that may translate it has acknowledged its removal or is gone; an address is never two Gateways'.
+ */
+export function decide(before: ClaimState, facts: ClaimFacts): Decision {
+  let decision = decideOnce(before, facts);
+  // What nobody can hold is free at once, and somebody may be waiting for it.
+  for (let from = before, i = 0; decision.state !== from && i < maxRounds; i += 1) {
+    from = decision.state;
+    decision = decideOnce(from, facts);
+  }
+  return decision;
+}
+
+const maxRounds = 10;
+
+/** Whatever happens in it, happens at the next number of the sequence. */
+function decideOnce(before: ClaimState, facts: ClaimFacts): Decision {
+  const nodes = observe(before, facts);
+  const freed = freeClaims({ ...before, nodes }, facts.rendered);
+  const { claims, failures } = facts.wanted
+    ? giveAndTake({ ...before, nodes, claims: freed }, facts.wanted, facts)
+    : { claims: freed, failures: new Map<string, ClaimFailure>() };
+  if (claims === before.claims && nodes === before.nodes) return { state: before, failures };
+  const happened = claims !== freed || [...nodes.values()].some(({ last }) => last > before.sequence);
+  const sequence = before.sequence + (happened ? 1 : 0);
+  return { state: { sequence, claims, nodes }, failures };
+}
+
+/** The same map when nothing changed. */
+function observe(state: ClaimState, facts: ClaimFacts): ReadonlyMap<string, KnownNode> {
+  const { sequence } = state;
+  const nodes = new Map<string, KnownNode>();
+  let changed = false;
+  for (const name of new Set([...state.nodes.keys(), ...facts.connected])) {
+    const node = state.nodes.get(name);
+    const connected = facts.connected.has(name);
+    const object = (node?.object ?? false) || (facts.nodeObjects?.has(name) ?? false);
+    if (object && !connected && facts.nodeObjects && !facts.nodeObjects.has(name)) {
+      changed = true;
+      continue;
+    }
+    const next: KnownNode = {
+      first: node?.first ?? Math.min(sequence, facts.rendered) + 1,
+      // While it is connected this says nothing.
+      last: node ? (node.connected && !connected ? sequence : node.last) : sequence + 1,
+      connected,
+      cleared: Math.max(node?.cleared ?? 0, facts.cleared(name)),
+      object,
+    };
+    nodes.set(name, next);
+    changed ||=
+      !node || node.connected !== connected || node.cleared !== next.cleared || node.object !== object;
+  }
+  return changed ? nodes : state.nodes;
+}
+
+/** Not before its removal was rendered: until then an agent that connects is still told of it. */
+function freeClaims(state: ClaimState, rendered: number): ReadonlyMap<string, KeptClaim> {
+  const free = [...state.claims.values()].filter(
+    (claim) => claim.until !== undefined && claim.until <= rendered && !isHeld(state, claim),
+  );
+  if (free.length === 0) return state.claims;
+  const claims = new Map(state.claims);
+  for (const { address } of free) claims.delete(address);
+  return claims;
+}
+
+function giveAndTake(
+  state: ClaimState,
+  wanted: ReadonlyMap<string, WantedClaim>,
+  { ranges, reserved }: ClaimFacts,
+): { claims: ReadonlyMap<string, KeptClaim>; failures: ReadonlyMap<string, ClaimFailure> } {
+  const now = state.sequence + 1;
+  const claims = new Map(state.claims);
+  const failures = new Map<string, ClaimFailure>();
+  const held = heldBy(state.claims.values());
+  const exhausted = new Map<string, ClaimFailure>();
+  const keeps = new Set<string>();
+  for (const [key, want] of [...wanted].sort(byUrgency)) {
+    const own = held.get(ownerOf(want.gateway)) ?? [];
+    const request = want.families.join();
+    const unconditional = want.requested.length === 0 && own.length === 0;
+    // One search through a full range is enough for all that ask the same.
+    const known = unconditional ? exhausted.get(request) : undefined;
+    const { addresses, failure } = known
+      ? { addresses: [], failure: known }
+      : allocate({
+          ranges,
+          isTaken: (address) => claims.has(address) || reserved.has(address),
+          wanted: want,
+          held: own,
+        });
+    if (failure) failures.set(key, failure);
+    if (failure && unconditional && addresses.length === 0) exhausted.set(request, failure);
+    for (const address of addresses) {
+      keeps.add(address);
+      const claim = claims.get(address);
+      if (!claim) claims.set(address, { address, gateway: want.gateway, since: now });
+      else if (claim.until !== undefined)
+        claims.set(address, { address, gateway: claim.gateway, since: claim.since });
+    }
+  }
+  for (const claim of claims.values()) {
+    if (claim.until === undefined && !keeps.has(claim.address))
+      claims.set(claim.address, { ...claim, until: now });
+  }
+  const changed =
+    claims.size !== state.claims.size || [...claims].some(([a, c]) => state.claims.get(a) !== c);
+  return { claims: changed ? claims : state.claims, failures };
+}
+
+/** By owner: bound addresses first, then those that it gave up and nobody has. */
+function heldBy(claims: Iterable<KeptClaim>): ReadonlyMap<string, readonly string[]> {
+  const held = new Map<string, string[]>();
+  const sorted = [...claims].sort(
+    (a, b) => (a.until ?? 0) - (b.until ?? 0) || (a.address < b.address ? -1 : 1),
+  );
+  for (const { address, gateway } of sorted) {
+    const list = held.get(ownerOf(gateway));
+    if (list) list.push(address);
+    else held.set(ownerOf(gateway), [address]);
+  }
+  return held;
+}
+
+const ownerOf = ({ namespace, name, uid }: KeptClaim['gateway']): string => `${namespace}/${name}/${uid}`;
+
+/** Those that ask for a certain address first, so that nobody gets it by chance; then by key. */
+function byUrgency([a, x]: readonly [string, WantedClaim], [b, y]: readonly [string, WantedClaim]): number {
+  return Math.sign(y.requested.length) - Math.sign(x.requested.length) || (a < b ? -1 : 1);
+}
