@@ -17,7 +17,8 @@ import { metadataKey } from '../../wire/proto/type-urls.ts';
 import type { AckTracker } from './acks.ts';
 import { DeltaServerStream, defaultStreamLimits, type StreamLimits } from './delta-server-stream.ts';
 import type { ResourceLog } from './resource-log.ts';
-import { xdsMetrics } from './server-metrics.ts';
+import { SendBudget, SendWindow } from './send-window.ts';
+import { watchClientLag, xdsMetrics } from './server-metrics.ts';
 import type { View } from './view.ts';
 
 export type XdsCall = ServerDuplexStream<Buffer, Buffer>;
@@ -62,6 +63,10 @@ export interface StreamSnapshot {
   readonly view: string;
 }
 
+/** What waits to leave: of one stream, and of all together. */
+const streamBytes = 256 * 1024;
+const serverBytes = 128 * 1024 * 1024;
+
 interface OpenStream {
   readonly peer: PeerIdentity;
   readonly stream: DeltaServerStream;
@@ -101,8 +106,10 @@ export const peerName = (peer: PeerIdentity): string =>
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
   const server = new Server(serverOptions);
   const streams = new Set<OpenStream>();
+  const budget = new SendBudget(serverBytes);
+  if (options.acks) watchClientLag(options.metrics, options.acks, () => options.log.position);
   server.addService(adsService, {
-    DeltaAggregatedResources: (call: XdsCall) => accept(options, streams, call),
+    DeltaAggregatedResources: (call: XdsCall) => accept(options, streams, budget, call),
   });
   for (const { definition, implementation } of options.services ?? []) {
     server.addService(definition, implementation);
@@ -127,7 +134,12 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   };
 }
 
-function accept(options: XdsServerOptions, streams: Set<OpenStream>, call: XdsCall): void {
+function accept(
+  options: XdsServerOptions,
+  streams: Set<OpenStream>,
+  budget: SendBudget,
+  call: XdsCall,
+): void {
   const { log, logger } = options;
   const address = call.getPeer();
   const admitted = admit(options, streams, call);
@@ -146,9 +158,10 @@ function accept(options: XdsServerOptions, streams: Set<OpenStream>, call: XdsCa
     if (ended) return;
     ended = true;
     stream.close();
+    window.close();
     streams.delete(open);
     session?.close();
-    metrics.streams.set({ role: peer.role }, countRole(streams, peer.role));
+    metrics.streams.dec({ role: peer.role });
     logger.info({ peer: name, address }, 'xDS stream ended');
   };
   const end = (error: AppError): void => {
@@ -157,11 +170,17 @@ function accept(options: XdsServerOptions, streams: Set<OpenStream>, call: XdsCa
     logger.warn({ peer: name, address, code: error.code }, `xDS stream ended by us: ${error.message}`);
     call.emit('error', { code: statusOf(error), details: `${error.code}: ${error.message}` });
   };
+  const window = new SendWindow({
+    budget,
+    bytes: streamBytes,
+    write: (message, done) => void call.write(message, done),
+    drained: () => stream.drained(),
+  });
   const stream = new DeltaServerStream({
     log,
     view,
     limits: options.limits ?? defaultStreamLimits,
-    send: (message) => call.write(message),
+    send: (message) => window.send(message),
     fail: end,
     observer: {
       node: (node) => session?.setBypassed(saysBypassed(node)),
@@ -181,7 +200,7 @@ function accept(options: XdsServerOptions, streams: Set<OpenStream>, call: XdsCa
   });
   const open: OpenStream = { peer, stream, view, address, end };
   streams.add(open);
-  metrics.streams.set({ role: peer.role }, countRole(streams, peer.role));
+  metrics.streams.inc({ role: peer.role });
   logger.info({ peer: name, address, view: view.key }, 'xDS stream begins');
   call.on('data', (message: Buffer) => {
     try {
@@ -192,7 +211,6 @@ function accept(options: XdsServerOptions, streams: Set<OpenStream>, call: XdsCa
       );
     }
   });
-  call.on('drain', () => stream.drained());
   call.on('end', () => {
     close();
     call.end();
@@ -232,9 +250,6 @@ function admit(
 function statusOf(error: AppError): number {
   return error.code === 'E_PEER_IDENTITY' ? status.PERMISSION_DENIED : status.RESOURCE_EXHAUSTED;
 }
-
-const countRole = (streams: Set<OpenStream>, role: string): number =>
-  [...streams].filter((open) => open.peer.role === role).length;
 
 /** `metadata["causeway.dev"].bypassed` of the node. */
 function saysBypassed(node: Uint8Array): boolean {

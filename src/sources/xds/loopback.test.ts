@@ -258,7 +258,7 @@ test('an agent says that its packets bypass the table, and a peer can be sent aw
 });
 
 test('a thousand front ends and back ends arrive in pieces and whole', async () => {
-  const { output, server, acks } = await serve();
+  const { output, server, acks, metrics } = await serve();
   const many = Array.from({ length: 1000 }, (_, i) => i);
   const endpoints = Array.from({ length: 40 }, (_, i) => ({
     addresses: [`10.0.1.${i + 1}`, `fd00::${i + 1}`],
@@ -280,5 +280,9 @@ test('a thousand front ends and back ends arrive in pieces and whole', async () 
   await expect.poll(() => acks.acknowledged('e1', position), eventually).toBe(true);
   await expect.poll(() => source.complete, eventually).toBe(true);
   expect([source.ir.frontends.size, source.ir.backends.size]).toEqual([1000, 1000]);
+  const text = await metrics.registry.metrics();
+  expect(text).toContain('causeway_xds_client_lag{node="e1"} 0');
+  expect(text).toContain('causeway_xds_streams{role="agent"} 1');
+  expect(Number(/xds_push_bytes_total\{role="agent"\} (\d+)/.exec(text)?.[1])).toBeGreaterThan(2_000_000);
   expect(source.ir.backends.get('selector/shop/s999/tcp-80')?.groups).toEqual(groups);
 });
