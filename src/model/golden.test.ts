@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { yamlText } from '../wire/yaml-text.ts';
 import type { Touched } from './compiled.ts';
-import { dumpCompiled } from './dump.ts';
+import { dumpCompiled, dumpInputs } from './dump.ts';
 import { Model } from './model.ts';
 import { readInputs } from './read-inputs.ts';
 
@@ -34,6 +34,16 @@ function dumpTouched(model: Model, touched: Touched): unknown {
   return { ...Object.fromEntries(rows), problems: full.problems ?? [] };
 }
 
+/** What /debug/inputs shows, read back and compiled anew. */
+function reopened(model: Model): string {
+  const text = dumpInputs(model.config, model.inputs).map(yamlText).join('---\n');
+  const { config, changes, errors } = readInputs(parseAllDocuments(text).map((document) => document.toJS()));
+  expect(errors).toEqual([]);
+  const again = new Model(config);
+  again.update(changes, 0);
+  return yamlText(dumpCompiled(again.compiled));
+}
+
 for (const name of readdirSync(root).sort()) {
   const text = readFileSync(join(root, name, 'in.yaml'), 'utf8');
   const title = /^# (.+)$/m.exec(text)?.[1] ?? name;
@@ -44,6 +54,7 @@ for (const name of readdirSync(root).sort()) {
     const model = new Model(read.config);
     model.update(read.changes, 0);
     const out = [yamlText(dumpCompiled(model.compiled))];
+    expect(reopened(model)).toBe(out[0]);
     for (const step of later) {
       const changes = readInputs(step.documents);
       errors.push(...changes.errors);

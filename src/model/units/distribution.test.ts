@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { RemoteEndpoint } from '../inputs.ts';
+import type { Group } from '../ir.ts';
+import { type Distribution, distribute, type Share } from './distribution.ts';
+
+let serial = 0;
+
+function endpoints(count: number, zone = '', health: 'Healthy' | 'Draining' = 'Healthy'): RemoteEndpoint[] {
+  return Array.from({ length: count }, () => {
+    serial++;
+    return {
+      addresses: [`10.${(serial >> 16) & 255}.${(serial >> 8) & 255}.${serial & 255}`],
+      port: 80,
+      zone,
+      health,
+    };
+  });
+}
+
+function share(cluster: string, ready: number, options: Partial<Share> = {}): Share {
+  const own = cluster === 'east';
+  return {
+    cluster,
+    network: 'n',
+    region: 'eu',
+    labels: {},
+    own,
+    selected: ready,
+    endpoints: endpoints(ready),
+    ...options,
+  };
+}
+
+const policy = (name: Distribution['policy'], options: Partial<Distribution> = {}): Distribution => ({
+  policy: name,
+  order: [],
+  localThresholdPercent: 50,
+  ...options,
+});
+
+/** The share of traffic by cluster, as both data planes read the groups. */
+function traffic(groups: readonly Group[]): Record<string, number> {
+  const usable = groups.filter((g) => g.endpoints.some((e) => e.health === 'Healthy'));
+  const taking = usable.length > 0 ? usable : groups;
+  const first = Math.min(...taking.map((g) => g.priority));
+  const level = taking.filter((g) => g.priority === first);
+  const total = level.reduce((sum, g) => sum + g.weight, 0);
+  const out: Record<string, number> = {};
+  for (const g of level) out[g.cluster] = (out[g.cluster] ?? 0) + g.weight / total;
+  return out;
+}
+
+test('Even: as much traffic as ready endpoints, whatever the clusters and zones', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(9), fc.nat(9)), { minLength: 1, maxLength: 5 }), (clusters) => {
+      const shares = clusters.map(([a, b], i) =>
+        share(i === 0 ? 'east' : `c${i}`, 0, { endpoints: [...endpoints(a, 'a'), ...endpoints(b, 'b')] }),
+      );
+      const total = clusters.reduce((sum, [a, b]) => sum + a + b, 0);
+      const got = traffic(distribute(shares, policy('Even'), 'eu'));
+      for (const [i, [a, b]] of clusters.entries()) {
+        if (total > 0) expect(got[i === 0 ? 'east' : `c${i}`] ?? 0).toBeCloseTo((a + b) / total);
+      }
+    }),
+  );
+});
+
+test('PreferLocal: the own share is what is ready of what is selected, exactly, below the threshold', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 40 }),
+      fc.nat(40),
+      fc.nat(20),
+      fc.nat(20),
+      fc.nat(100),
+      (selected, up, near, far, threshold) => {
+        const ready = Math.min(up, selected);
+        const shares = [
+          share('east', ready, { selected }),
+          share('near', near),
+          share('far', far, { region: 'us' }),
+        ];
+        const groups = distribute(shares, policy('PreferLocal', { localThresholdPercent: threshold }), 'eu');
+        const got = traffic(groups);
+        const others = near > 0 ? 'near' : far > 0 ? 'far' : undefined;
+        if (ready + near + far === 0) expect(groups).toEqual([]);
+        else if (ready * 100 >= threshold * selected && ready > 0) expect(got).toEqual({ east: 1 });
+        else if (!others) expect(got).toEqual({ east: 1 });
+        else {
+          expect(got.east ?? 0).toBeCloseTo(ready / selected);
+          expect(got[others]).toBeCloseTo(1 - ready / selected);
+        }
+      },
+    ),
+  );
+});
+
+test('weights are whole and bounded, priorities contiguous from 0, whatever the sizes', () => {
+  const groups = distribute(
+    [
+      share('east', 1, { selected: 14_999 }),
+      ...Array.from({ length: 50 }, (_, i) => share(`c${i}`, 300 + i)),
+    ],
+    policy('PreferLocal', { localThresholdPercent: 100 }),
+    'eu',
+  );
+  for (const { weight } of groups) {
+    expect(Number.isInteger(weight)).toBe(true);
+    expect(weight).toBeGreaterThan(0);
+    expect(weight).toBeLessThanOrEqual(1_000_000);
+  }
+  expect(new Set(groups.map((g) => g.priority))).toEqual(new Set([0]));
+});
+
+test('L1 PreferLocal: the first ready pods of thirty do not take everything', () => {
+  const shareOf = (ready: number) =>
+    traffic(
+      distribute([share('east', ready, { selected: 30 }), share('west', 30)], policy('PreferLocal'), 'eu'),
+    ).east ?? 0;
+  for (let k = 0; k < 15; k++) expect(shareOf(k)).toBeCloseTo(k / 30);
+  for (let k = 15; k <= 30; k++) expect(shareOf(k)).toBe(1);
+});
+
+test('Ordered: the first tier that has a ready endpoint takes everything', () => {
+  const order = [{ matchLabels: { region: 'us' } }, { names: ['east'] }];
+  const by = (us: number, east: number, asia: number) =>
+    traffic(
+      distribute(
+        [share('east', east), share('us', us, { region: 'us' }), share('asia', asia, { region: 'asia' })],
+        policy('Ordered', { order }),
+        'eu',
+      ),
+    );
+  expect(by(1, 5, 5)).toEqual({ us: 1 });
+  expect(by(0, 5, 5)).toEqual({ east: 1 });
+  expect(by(0, 0, 5)).toEqual({ asia: 1 });
+});
+
+test('what drains is used only where nothing is ready anywhere', () => {
+  const draining = share('east', 0, { endpoints: endpoints(2, '', 'Draining'), selected: 0 });
+  for (const name of ['Even', 'PreferLocal', 'Ordered'] as const) {
+    expect(traffic(distribute([draining, share('west', 1)], policy(name), 'eu'))).toEqual({ west: 1 });
+    expect(traffic(distribute([draining, share('west', 0)], policy(name), 'eu'))).toEqual({ east: 1 });
+  }
+});
+
+test('an address and port that two clusters claim is ours, or the first by name', () => {
+  const [same] = endpoints(1);
+  const claimed = (cluster: string) => share(cluster, 0, { endpoints: same ? [same] : [] });
+  const holder = (...shares: Share[]) => distribute(shares, policy('Even'), 'eu').map((g) => g.cluster);
+  expect(holder(claimed('a'), claimed('east'))).toEqual(['east']);
+  expect(holder(claimed('b'), claimed('a'))).toEqual(['a']);
+});
