@@ -5,30 +5,34 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { Status } from '../../model/compiled.ts';
 import { ManualClock } from '../../runtime/clock.ts';
-import { type Log, silentLog } from '../../runtime/log.ts';
+import { FileStatus } from './file-status.ts';
 import { mergeStatus } from './merge.ts';
-import { StatusWriter } from './status-writer.ts';
 
 const T0 = Date.UTC(2026, 0, 1);
 const controllerName = 'causeway.dev/gateway-controller';
 
 let state: string;
 let clock: ManualClock;
-const writers: StatusWriter[] = [];
+const outputs: FileStatus[] = [];
 
 beforeEach(() => {
   state = mkdtempSync(join(tmpdir(), 'causeway-status-'));
   clock = new ManualClock(T0);
 });
-afterEach(async () => {
-  await Promise.all(writers.splice(0).map((w) => w.close()));
+afterEach(() => {
+  for (const output of outputs.splice(0)) output.close();
   rmSync(state, { recursive: true, force: true });
 });
 
-function writer(log: Log = silentLog) {
-  const made = new StatusWriter({ stateFolder: state, controllerName, clock, random: () => 0.5, log });
-  writers.push(made);
+function writer() {
   const statuses = new Map<string, Status>();
+  const due = new Set<string>();
+  const output = new FileStatus({ stateFolder: state, controllerName, clock, onDue: (key) => due.add(key) });
+  outputs.push(output);
+  const apply = async (key: string): Promise<void> => {
+    const status = statuses.get(key);
+    await (status ? output.update(key, status) : output.delete(key));
+  };
   const write = async (
     key: string,
     status: Record<string, unknown> | undefined,
@@ -37,10 +41,15 @@ function writer(log: Log = silentLog) {
     const [kind = '', namespace = '', name = ''] = key.split('/');
     if (status) statuses.set(key, { ref: { kind, namespace, name }, apiVersion: 'x/v1', generation, status });
     else statuses.delete(key);
-    made.apply(new Map(statuses), [key]);
-    await made.idle();
+    await apply(key);
   };
-  return { made, write };
+  /** Lets time pass, and does what is due then. */
+  const advance = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    for (const key of due) await apply(key);
+    due.clear();
+  };
+  return { output, write, advance };
 }
 
 const path = (file: string): string => join(state, 'status', file);
@@ -103,7 +112,6 @@ test('the time of a condition moves only with its status, and is kept over a res
   await first.write('Gateway/a/b', {
     conditions: [condition('Accepted', 'True'), condition('Programmed', 'False')],
   });
-  await first.made.close();
   clock.advance(60_000);
   const second = writer();
   await second.write('Gateway/a/b', {
@@ -165,12 +173,12 @@ describe('what others wrote', () => {
 test('statuses go with their object; what an earlier process left goes with a complete set only', async () => {
   mkdirSync(path('Gateway'), { recursive: true });
   writeFileSync(path('Gateway/old_one.yaml'), 'status: {}');
-  const { made, write } = writer();
+  const { output, write } = writer();
   await write('Gateway/a/b', { conditions: [] });
   await write('Gateway/a/c', { conditions: [] });
   await write('Gateway/a/c', undefined);
   expect(readdirSync(path('Gateway'))).toEqual(['a_b.yaml', 'old_one.yaml']);
-  await made.prune();
+  await output.prune(new Set(['Gateway/a/b']));
   expect(readdirSync(path('Gateway'))).toEqual(['a_b.yaml']);
 });
 
@@ -184,24 +192,21 @@ describe('a composite', () => {
   const now = () => read('CompositeBackend/shop_store.yaml').status;
 
   test('has its summary written once in 30 seconds, what matters at once', async () => {
-    const { made, write } = writer();
+    const { write, advance } = writer();
     await write(key, status(1));
-    clock.advance(1000);
+    await advance(1000);
     await write(key, status(2));
     await write(key, status(3));
     expect(now().summary.endpoints).toBe(1);
     await write(key, status(4, 'Stale'));
     expect(now()).toMatchObject({ summary: { endpoints: 1 }, clusters: [{ state: 'Stale' }] });
-    clock.advance(28_999);
-    await made.idle();
+    await advance(28_999);
     expect(now().summary.endpoints).toBe(1);
-    clock.advance(1);
-    await made.idle();
+    await advance(1);
     expect(now().summary.endpoints).toBe(4);
     await write(key, status(5, 'Stale'));
     expect(now().summary.endpoints).toBe(4);
-    clock.advance(30_000);
-    await made.idle();
+    await advance(30_000);
     expect(now().summary.endpoints).toBe(5);
   });
 
@@ -253,15 +258,15 @@ describe('faults', () => {
     }
   });
 
-  test('a folder that cannot be written is tried again until it can', async () => {
+  test('a folder that cannot be written is a fault that another try may mend', async () => {
     writeFileSync(join(state, 'status'), 'a file where the folder should be');
-    const warnings: string[] = [];
-    const { made, write } = writer({ ...silentLog, warn: (_, message) => void warnings.push(message) });
-    await write('Gateway/a/b', { conditions: [] });
-    expect(warnings).toEqual(['a status was not written']);
+    const { write } = writer();
+    await expect(write('Gateway/a/b', { conditions: [] })).rejects.toMatchObject({
+      code: 'E_STATE_WRITE',
+      retryable: true,
+    });
     rmSync(join(state, 'status'));
-    clock.advance(1000);
-    await made.idle();
+    await write('Gateway/a/b', { conditions: [] });
     expect(read('Gateway/a_b.yaml').kind).toBe('Gateway');
   });
 
