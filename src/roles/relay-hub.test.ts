@@ -67,22 +67,24 @@ test('a contribution without endpoints is told, and is not the same as none', as
 test('a composite that a bad part leaves incomplete does not hold up its neighbours', async () => {
   const hub = bed.hub('east', 'west', 'north');
   const endpoints = addresses(150).map((a, i) => endpoint(a, i === 3 ? { addresses: ['127.0.0.1'] } : {}));
-  bed
-    .publisher(identity('west'))
-    .export(store(addresses(150), { endpoints }))
-    .link(hub);
+  const bad = (composite: string) => store(addresses(150), { composite, endpoints });
+  const west = bed.publisher(identity('west')).export(bad('store')).link(hub);
   bed
     .publisher(identity('north'))
     .export(store(['10.2.0.1']))
     .link(hub);
   bed.publisher(identity('east')).export().link(hub);
   await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
+  const east = bed.consumer(identity('east'), storePort, 'shop/later/tcp-80').link(hub);
   await bed.settle();
   expect(east.imports.get(storePort)).toBe(true);
   expect(east.get().north).toEqual(['10.2.0.1']);
   expect(east.get().west?.length).toBeGreaterThan(0);
   expect(east.get().west).not.toContain('127.0.0.1');
+  // Also one that comes when everything has been told long ago.
+  west.export(bad('store'), bad('later'));
+  await bed.settle();
+  expect(east.get('shop/later/tcp-80').west?.length).toBeGreaterThan(0);
 });
 
 test('imports follow what is asked for', async () => {
