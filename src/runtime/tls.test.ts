@@ -1,7 +1,22 @@
+import 'reflect-metadata';
+import { createPrivateKey } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Server, type ServerUnaryCall, status } from '@grpc/grpc-js';
+import {
+  ChannelCredentials,
+  Client,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  status,
+} from '@grpc/grpc-js';
+import {
+  PemConverter,
+  SubjectAlternativeNameExtension,
+  X509Certificate,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type IssueOptions, issue, type KeyPair, makeCa } from './certificates.ts';
 import { type Clock, ManualClock } from './clock.ts';
@@ -66,7 +81,23 @@ async function files(name: string, identity: Partial<IssueOptions>, trust?: stri
 const path = '/test.Test/WhoAmI';
 const bytes = (b: Buffer): Buffer => b;
 
-async function serve(tls: TlsFiles, expectClient: ExpectedPeer, clock?: Clock): Promise<number> {
+const plainServer = (tls: TlsFiles): ServerCredentials =>
+  ServerCredentials.createSsl(
+    readFileSync(tls.ca),
+    [{ cert_chain: readFileSync(tls.cert), private_key: readFileSync(tls.key) }],
+    true,
+  );
+const plainClient = (tls: TlsFiles): ChannelCredentials =>
+  ChannelCredentials.createSsl(readFileSync(tls.ca), readFileSync(tls.key), readFileSync(tls.cert), {
+    checkServerIdentity: () => undefined,
+  });
+
+async function serve(
+  tls: TlsFiles,
+  expectClient: ExpectedPeer,
+  clock?: Clock,
+  credentials?: ServerCredentials,
+): Promise<number> {
   const server = new Server();
   const definition = {
     path,
@@ -91,15 +122,20 @@ async function serve(tls: TlsFiles, expectClient: ExpectedPeer, clock?: Clock): 
   );
   closers.push(() => server.forceShutdown());
   return new Promise((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', serverCredentials(tls, clock), (error, port) =>
+    server.bindAsync('127.0.0.1:0', credentials ?? serverCredentials(tls, clock), (error, port) =>
       error ? reject(error) : resolve(port),
     );
   });
 }
 
 /** The identity that the server saw, or the error. */
-async function call(port: number, tls: TlsFiles, expectServer: ExpectedPeer): Promise<unknown> {
-  const client = new Client(`127.0.0.1:${port}`, channelCredentials(tls, expectServer));
+async function call(
+  port: number,
+  tls: TlsFiles,
+  expectServer: ExpectedPeer,
+  credentials: ChannelCredentials = channelCredentials(tls, expectServer),
+): Promise<unknown> {
+  const client = new Client(`127.0.0.1:${port}`, credentials);
   closers.push(() => client.close());
   return new Promise((resolve, reject) => {
     client.makeUnaryRequest(path, bytes, bytes, Buffer.alloc(0), (error, answer) => {
@@ -171,6 +207,45 @@ test('a client that is not the expected peer is refused by the server', async ()
       code: 'E_PEER_IDENTITY',
       message: expect.stringContaining(message),
     });
+  }
+});
+
+test('a comma in a certificate’s name poses as nobody, on either end', async () => {
+  const signer = new X509Certificate(ca.certificate);
+  const keyDer = createPrivateKey(ca.key).export({ type: 'pkcs8', format: 'der' });
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+  const signingKey = await crypto.subtle.importKey('pkcs8', new Uint8Array(keyDer), algorithm, false, [
+    'sign',
+  ]);
+  const odd = async (name: string, uri: string): Promise<TlsFiles> => {
+    const paths = await files(name, {});
+    const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+    const made = await X509CertificateGenerator.create({
+      issuer: signer.subject,
+      publicKey: keys.publicKey,
+      signingKey,
+      signingAlgorithm: algorithm,
+      extensions: [new SubjectAlternativeNameExtension([{ type: 'url', value: uri }])],
+    });
+    writeFileSync(paths.cert, `${made.toString('pem')}\n`);
+    const key = await crypto.subtle.exportKey('pkcs8', keys.privateKey);
+    writeFileSync(paths.key, `${PemConverter.encode(key, 'PRIVATE KEY')}\n`);
+    return paths;
+  };
+  const refused = { code: 'E_PEER_IDENTITY', message: expect.stringContaining('expected') };
+  const uris = [
+    'spiffe://demo/cluster/x,URI:spiffe://demo/cluster/hub/relay',
+    'spiffe://demo/cluster/hub,x/relay',
+    'spiffe://demo/cluster/x", URI:"spiffe://demo/cluster/hub/relay',
+  ];
+  for (const [i, uri] of uris.entries()) {
+    const strange = await odd(`odd${i}`, uri);
+    const trusted = await files('west', west);
+    // Our own side would not start with such a file: serve and dial with the bare library.
+    const port = await serve(strange, controllers, undefined, plainServer(strange));
+    await expect(call(port, trusted, relay), uri).rejects.toMatchObject(refused);
+    const hub = await serve(await files('hub', {}), { set: 'demo', roles: ['relay', 'controller'] });
+    await expect(call(hub, strange, relay, plainClient(strange)), uri).rejects.toMatchObject(refused);
   }
 });
 
