@@ -94,7 +94,7 @@ test('a Gateway is programmed once every connected agent holds it, of every type
   expect(programmed('store')).toBe(false);
   b.progress(assignment, log.position);
   expect(programmed('store')).toBe(true);
-  expect(message('store')).toBe('2 of 2 nodes hold it');
+  expect(message('store')).toBe('every connected node holds it');
 });
 
 test('nodes that join, leave or restart never flip a generation that was programmed', () => {
@@ -114,6 +114,18 @@ test('nodes that join, leave or restart never flip a generation that was program
   expect(programmed('store')).toBe(true);
   output.update(irOf([frontend('store', 2, ['10.96.0.2'])]));
   expect(programmed('store')).toBe(false);
+});
+
+test('what is decided is not decided again: the same record comes back', () => {
+  const { acks, output, catchUp } = setUp();
+  output.update(irOf([frontend('store'), frontend('other')]));
+  const a = acks.connect('a');
+  catchUp(a);
+  const before = acks.programming().get('shop/store');
+  acks.connect('b');
+  output.update(irOf([frontend('store'), frontend('other', 2)]));
+  expect(acks.programming().get('shop/store')).toBe(before);
+  expect([...acks.programming().keys()]).toEqual(['shop/other', 'shop/store']);
 });
 
 test('a node that is not Ready is not waited for', () => {

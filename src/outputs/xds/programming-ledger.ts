@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Programming } from '../../model/inputs.ts';
+import { SortedMap } from '../../model/sorted-map.ts';
 import type { Refused } from './acks.ts';
 
 /** What was rendered for a Gateway. */
@@ -27,11 +29,15 @@ interface Line {
 /**
  * Decides, for each Gateway, whether its generation is programmed: every counted node is at or past the position
  * its generation ended at and refuses nothing that it uses. Once so, it stays so for the generation, whatever nodes
- * join, leave or restart.
+ * join, leave or restart; it costs nothing from then on.
  */
 export class ProgrammingLedger {
   readonly #lines = new Map<string, Line>();
   readonly #restored = new Map<string, number>();
+  readonly #results = new SortedMap<Programming>();
+  /** Gateways whose result may be another than the one that is noted. */
+  readonly #open = new Set<string>();
+  #bypassed = false;
 
   restore(latched: ReadonlyMap<string, number>): void {
     for (const [gateway, generation] of latched) this.#restored.set(gateway, generation);
@@ -42,7 +48,12 @@ export class ProgrammingLedger {
     const line = this.#lines.get(gateway);
     if (!use) {
       this.#lines.delete(gateway);
-    } else if (!line || line.use.generation !== use.generation) {
+      this.#results.delete(gateway);
+      this.#open.delete(gateway);
+      return;
+    }
+    this.#open.add(gateway);
+    if (!line || line.use.generation !== use.generation) {
       this.#lines.set(gateway, { use, programmed: this.#restored.get(gateway) === use.generation });
       this.#restored.delete(gateway);
     } else if (line.programmed || sameListeners(line.use, use)) {
@@ -52,26 +63,37 @@ export class ProgrammingLedger {
     }
   }
 
+  /** The same object as before for what did not change. */
   evaluate(nodes: readonly CountedNode[]): ReadonlyMap<string, Programming> {
-    const refusals = new Map<string, { node: string; message: string }>();
-    for (const { node, refused } of nodes) {
-      for (const { name, message } of refused) refusals.set(name, { node, message });
-    }
-    const bypassed = nodes.filter((n) => n.bypassed).map((n) => n.node);
-    const result = new Map<string, Programming>();
-    for (const gateway of [...this.#lines.keys()].sort()) {
+    const bypassed = nodes.some((n) => n.bypassed);
+    const all = bypassed !== this.#bypassed;
+    this.#bypassed = bypassed;
+    const refusals = refusalsOf(nodes);
+    for (const gateway of all ? this.#lines.keys() : this.#open) {
       const line = this.#lines.get(gateway) as Line;
-      const missing = missingOf(line.use, nodes, refusals);
-      if (missing === undefined) line.programmed = true;
-      result.set(gateway, {
+      const missing = line.programmed ? undefined : missingOf(line.use, nodes, refusals);
+      line.programmed = missing === undefined;
+      if (line.programmed) this.#open.delete(gateway);
+      const before = this.#results.get(gateway);
+      const result = {
         generation: line.use.generation,
         programmed: line.programmed,
-        message: missing ?? `${nodes.length} of ${nodes.length} nodes hold it`,
-        ...(bypassed.length > 0 ? { bypassed: true } : {}),
-      });
+        message: missing ?? 'every connected node holds it',
+        ...(bypassed ? { bypassed } : {}),
+      };
+      if (!isDeepStrictEqual(before, result)) this.#results.set(gateway, result);
     }
-    return result;
+    return this.#results;
   }
+}
+
+/** By resource name: one node that refuses it, and why. */
+function refusalsOf(nodes: readonly CountedNode[]): ReadonlyMap<string, { node: string; message: string }> {
+  const refusals = new Map<string, { node: string; message: string }>();
+  for (const { node, refused } of nodes) {
+    for (const { name, message } of refused) refusals.set(name, { node, message });
+  }
+  return refusals;
 }
 
 /** Why it is not programmed now; undefined: it is. */

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
 import type { Backend, Frontend, Ir, NodeFacts } from '../../model/ir.ts';
@@ -6,7 +8,7 @@ import { ResourceLog } from '../../outputs/xds/resource-log.ts';
 import { startXdsServer, type XdsServer } from '../../outputs/xds/server.ts';
 import { dataPlaneView } from '../../outputs/xds/view.ts';
 import { XdsOutput } from '../../outputs/xds/xds-output.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { type Clock, ManualClock, systemClock } from '../../runtime/clock.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
@@ -80,13 +82,13 @@ async function serve(options: ServeOptions = {}) {
   return { log, acks, output, server, metrics, close };
 }
 
-function connect(ports: readonly number[], view: 'agent' | 'dns' = 'agent') {
+function connect(ports: readonly number[], view: 'agent' | 'dns' = 'agent', clock: Clock = systemClock) {
   const source = new IrSource({
     addresses: ports.map((port) => `127.0.0.1:${port}`),
     credentials: ChannelCredentials.createInsecure(),
     view,
     node: { id: 'e1', cluster: 'east' },
-    clock: systemClock,
+    clock,
     random: () => 0.5,
     log: silentLog,
     metrics: new Metrics(),
@@ -240,6 +242,23 @@ test('another address is tried when a server is not there, or refuses', async ()
   const source = connect([gone.server.port, refusing.server.port, good.server.port]);
   source.onChange(() => undefined);
   await expect.poll(() => source.complete, eventually).toBe(true);
+});
+
+test('a server that takes connections and says nothing is given up for the next', async () => {
+  const silent = createServer((socket) => closers.push(() => socket.destroy()));
+  silent.listen(0, '127.0.0.1');
+  closers.push(() => silent.close());
+  await once(silent, 'listening');
+  const good = await serve();
+  good.output.update(ir([frontend], [backend], nodes));
+  const clock = new ManualClock();
+  const source = connect([(silent.address() as AddressInfo).port, good.server.port], 'agent', clock);
+  source.onChange(() => undefined);
+  const after = (ms: number) => () => {
+    clock.advance(ms);
+    return source.complete;
+  };
+  await expect.poll(after(500), eventually).toBe(true);
 });
 
 test('an agent says that its packets bypass the table, and a peer can be sent away', async () => {
