@@ -20,7 +20,7 @@ const routeIndexes = {
 };
 
 /** Which lists units can read: kind → index → the buckets of a record. A bucket may be named twice. */
-export const indexes = {
+const indexes = {
   TCPRoute: routeIndexes,
   UDPRoute: routeIndexes,
   ReferenceGrant: {

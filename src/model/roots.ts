@@ -12,7 +12,7 @@ import { nodeFacts } from './units/node-facts.ts';
 import { routeStatus } from './units/route-status.ts';
 import { selectorStatus, xBackendProblems } from './units/selector-status.ts';
 
-export type RootTable = 'frontends' | 'nodes' | 'statuses' | 'claims' | 'exports' | 'imports';
+type RootTable = 'frontends' | 'nodes' | 'statuses' | 'claims' | 'exports' | 'imports';
 
 /** What the model says because an object of `kind` exists: the value of `unit`, kept in `table`. */
 export interface Root {

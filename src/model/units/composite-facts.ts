@@ -113,7 +113,7 @@ function membersOf(
 const unitMilliseconds: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
 /** A Gateway API duration as `1h30m`, or `Never`. */
-export function parseDuration(text: string): number {
+function parseDuration(text: string): number {
   if (text === 'Never') return Number.POSITIVE_INFINITY;
   return [...text.matchAll(/(\d+)(ms|h|m|s)/g)].reduce(
     (sum, [, count, unit]) => sum + Number(count) * (unitMilliseconds[unit ?? ''] ?? 0),

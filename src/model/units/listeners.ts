@@ -6,7 +6,7 @@ import type { Unit } from '../reader.ts';
 import { classIsOurs } from './gateway-class.ts';
 import { refOf } from './object-key.ts';
 
-export interface RouteKind {
+interface RouteKind {
   readonly group: string;
   readonly kind: string;
 }

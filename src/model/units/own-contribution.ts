@@ -9,7 +9,7 @@ import { parseKey, refOf } from './object-key.ts';
 import { selectorEndpoints, xBackendEndpoints } from './selector-endpoints.ts';
 import { serviceEndpoints, serviceFacts, servicePort } from './service-endpoints.ts';
 
-export interface Translation {
+interface Translation {
   readonly member: CompositeMember;
   /** The pods' port, a container port's name, or the Service's port or port name. */
   readonly target: number | string;

@@ -19,7 +19,7 @@ export interface RouteTargets {
   readonly problems: readonly Problem[];
 }
 
-export const protocolOf: Readonly<Record<RouteKindName, Protocol>> = { TCPRoute: 'TCP', UDPRoute: 'UDP' };
+const protocolOf: Readonly<Record<RouteKindName, Protocol>> = { TCPRoute: 'TCP', UDPRoute: 'UDP' };
 
 /** Where a route leads, by its unit key. A reference that does not resolve keeps its share, which is rejected. */
 export const routeTargets: Unit<RouteTargets> = {
