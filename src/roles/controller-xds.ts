@@ -1,16 +1,13 @@
 import type { Compiled, Touched } from '../model/compiled.ts';
 import type { Change } from '../model/inputs.ts';
 import { AckTracker } from '../outputs/xds/acks.ts';
-import { nodesName } from '../outputs/xds/assignment.ts';
 import { ResourceLog } from '../outputs/xds/resource-log.ts';
 import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
-import { type View, viewOf } from '../outputs/xds/view.ts';
+import { dataPlaneView } from '../outputs/xds/view.ts';
 import { XdsOutput } from '../outputs/xds/xds-output.ts';
-import type { PeerIdentity } from '../runtime/identity.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { identifyCall, serverCredentials, type TlsFiles } from '../runtime/tls.ts';
-import { typeUrls } from '../wire/proto/type-urls.ts';
 
 export interface ControllerXdsOptions {
   readonly set: string;
@@ -24,15 +21,6 @@ export interface ControllerXdsOptions {
   /** Called often; must be cheap. */
   readonly onAcks: () => void;
 }
-
-const { listener, cluster, assignment, originStatus } = typeUrls;
-
-/** What each kind of data plane may see. */
-const views: Partial<Record<PeerIdentity['role'], View>> = {
-  agent: viewOf('agent', [listener, cluster, assignment, originStatus]),
-  dns: viewOf('dns', [listener, originStatus]),
-  admin: viewOf('admin', [listener, cluster, assignment], [nodesName]),
-};
 
 /** A cluster's representation as its data planes get it, and what they hold of it. */
 export class ControllerXds {
@@ -83,9 +71,9 @@ export class ControllerXds {
     this.#server = await startXdsServer({
       listen,
       credentials: serverCredentials(tls),
-      identify: (call) => identifyCall(call, { set, roles: ['agent', 'dns', 'admin'], cluster: own }),
+      identify: (call) => identifyCall(call, { set, roles: ['agent', 'dns'], cluster: own }),
       log: this.#log,
-      views: (peer) => views[peer.role],
+      views: (peer) => dataPlaneView(peer.role),
       acks: this.acks,
       logger: log,
       metrics,
