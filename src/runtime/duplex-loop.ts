@@ -39,19 +39,21 @@ export interface DuplexLoopOptions {
 const bytes = (message: Buffer): Buffer => message;
 
 /**
- * Keeps one bidirectional call open: when it ends it is made again, after 100 ms to 1 s with jitter, from the
- * shortest again once the peer has sent something.
+ * Keeps one bidirectional call open: when it ends it is made again, after 100 ms to 1 s with jitter (up to 5 s when
+ * an identity was refused), from the shortest again once the peer has sent something.
  */
 export class DuplexLoop {
   readonly #options: DuplexLoopOptions;
-  readonly #backoff: Backoff;
+  readonly #lost: Backoff;
+  readonly #refused: Backoff;
   #call: ClientDuplexStream<Buffer, Buffer> | undefined;
   #cancel: (() => void) | undefined;
   #closed = false;
 
   constructor(options: DuplexLoopOptions) {
     this.#options = options;
-    this.#backoff = new Backoff({ minMs: 100, maxMs: 1_000, random: options.random });
+    this.#lost = new Backoff({ minMs: 100, maxMs: 1_000, random: options.random });
+    this.#refused = new Backoff({ minMs: 100, maxMs: 5_000, random: options.random });
     this.#dial();
   }
 
@@ -77,7 +79,8 @@ export class DuplexLoop {
     call.on('metadata', () => handler.accepted?.());
     call.on('data', (message: Buffer) => {
       if (this.#call !== call) return;
-      this.#backoff.reset();
+      this.#lost.reset();
+      this.#refused.reset();
       try {
         handler.receive(message);
       } catch (cause) {
@@ -90,11 +93,12 @@ export class DuplexLoop {
     call.on('status', (s: StatusObject) => {
       if (this.#call !== call) return;
       this.#call = undefined;
-      handler.closed(
-        reason ?? peerError(target, s.code === status.OK ? 'the peer ended the stream' : s.details),
-      );
+      const details = s.code === status.OK ? 'the peer ended the stream' : s.details;
+      const error = reason ?? peerError(target, details);
+      handler.closed(error);
       if (this.#closed) return;
-      this.#cancel = this.#options.clock.after(this.#backoff.next(), () => this.#dial());
+      const backoff = error.code === 'E_PEER_IDENTITY' ? this.#refused : this.#lost;
+      this.#cancel = this.#options.clock.after(backoff.next(), () => this.#dial());
     });
   }
 }
