@@ -19,11 +19,10 @@ export class PodIndex {
   readonly #facts = new Map<string, PodFacts>();
   readonly #namespaces = new Map<string, Namespace>();
 
-  /** How many buckets are kept that hold pods or are read. */
+  /** How many namespaces and buckets are kept. */
   get size(): number {
-    let size = 0;
-    for (const { pods, labels } of this.#namespaces.values()) {
-      if (pods.size > 0 || pods.observed) size++;
+    let size = this.#namespaces.size;
+    for (const { labels } of this.#namespaces.values()) {
       for (const values of labels.values()) size += values.size;
     }
     return size;
@@ -40,7 +39,7 @@ export class PodIndex {
   }
 
   bucket(namespace: string, label: string, value: string): Bucket {
-    return bucketOf(this.#values(namespace, label), value);
+    return this.#bucket(namespace, this.#values(namespace, label), value);
   }
 
   /** Follows one pod and adds the buckets that it touches to `changed`; none where traffic sees no difference. */
@@ -60,21 +59,41 @@ export class PodIndex {
     for (const [label, values] of touched(labels, before)) {
       const value = before?.labels[label] ?? '';
       if (after?.labels[label] === value) continue;
-      const left = bucketOf(values, value);
+      const left = this.#bucket(namespace, values, value);
       changed.add(left);
       left.remove(key);
     }
     for (const [label, values] of touched(labels, after)) {
-      const entered = bucketOf(values, after?.labels[label] ?? '');
+      const entered = this.#bucket(namespace, values, after?.labels[label] ?? '');
       changed.add(entered);
       entered.put(key, after);
     }
   }
 
+  /** Forgets a namespace without pods that nobody reads. */
+  #tidy(name: string): void {
+    const namespace = this.#namespaces.get(name);
+    if (!namespace || namespace.pods.size > 0 || namespace.pods.observed) return;
+    for (const values of namespace.labels.values()) if (values.size > 0) return;
+    this.#namespaces.delete(name);
+  }
+
+  #bucket(namespace: string, values: ByValue, value: string): Bucket {
+    let bucket = values.get(value);
+    if (!bucket) {
+      bucket = new Bucket(() => {
+        values.delete(value);
+        this.#tidy(namespace);
+      });
+      values.set(value, bucket);
+    }
+    return bucket;
+  }
+
   #namespace(name: string): Namespace {
     let namespace = this.#namespaces.get(name);
     if (!namespace) {
-      namespace = { pods: new Bucket(() => {}), labels: new Map() };
+      namespace = { pods: new Bucket(() => this.#tidy(name)), labels: new Map() };
       this.#namespaces.set(name, namespace);
     }
     return namespace;
@@ -88,7 +107,7 @@ export class PodIndex {
       labels.set(label, values);
       for (const [key, pod] of pods.entries()) {
         const { labels: own } = pod as PodFacts;
-        if (Object.hasOwn(own, label)) bucketOf(values, own[label] ?? '').put(key, pod);
+        if (Object.hasOwn(own, label)) this.#bucket(namespace, values, own[label] ?? '').put(key, pod);
       }
     }
     return values;
@@ -105,13 +124,4 @@ function* touched(
     const values = labels.get(label);
     if (values) yield [label, values];
   }
-}
-
-function bucketOf(values: ByValue, value: string): Bucket {
-  let bucket = values.get(value);
-  if (!bucket) {
-    bucket = new Bucket(() => values.delete(value));
-    values.set(value, bucket);
-  }
-  return bucket;
 }

@@ -10,7 +10,8 @@ import { gatewayStatus } from './units/gateway-status.ts';
 import { importedPorts } from './units/imported-ports.ts';
 import { nodeFacts } from './units/node-facts.ts';
 import { routeStatus } from './units/route-status.ts';
-import { selectorStatus, xBackendProblems } from './units/selector-status.ts';
+import { selectorStatus } from './units/selector-status.ts';
+import { xBackendStatus } from './units/x-backend-status.ts';
 
 type RootTable = 'frontends' | 'nodes' | 'statuses' | 'claims' | 'exports' | 'imports';
 
@@ -58,6 +59,6 @@ export const roots: readonly Root[] = [
   root('CompositeBackend', compositeExports, 'exports'),
   status('CompositeBackend', compositeStatus),
   status('XEndpointSelector', selectorStatus),
-  status('XBackend', xBackendProblems),
+  status('XBackend', xBackendStatus),
   root('Node', nodeFacts, 'nodes'),
 ];

@@ -3,7 +3,7 @@ import { kinds } from '../../api/kinds.ts';
 import { conditionsOf } from '../conditions.ts';
 import type { Problem } from '../problem.ts';
 import type { Unit } from '../reader.ts';
-import { selectorRefusal, xBackendRefusal } from './backend-object.ts';
+import { selectorRefusal } from './backend-object.ts';
 import type { StatusResult } from './gateway-class.ts';
 import { refOf } from './object-key.ts';
 
@@ -22,20 +22,6 @@ export const selectorStatus: Unit<StatusResult | undefined> = {
     return {
       status: { ref, apiVersion: apiVersionOf(kinds.XEndpointSelector), generation, status },
       problems,
-    };
-  },
-};
-
-/** By the XBackend's key. Its status is per Gateway that reaches it; what is wrong with it is known without one. */
-export const xBackendProblems: Unit<StatusResult | undefined> = {
-  name: 'xBackendProblems',
-  compute: (reader, key) => {
-    const record = reader.get('XBackend', key);
-    const refusal = record && xBackendRefusal(record);
-    if (!record || !refusal) return undefined;
-    return {
-      status: undefined,
-      problems: [{ ...refusal, ref: refOf('XBackend', record.metadata), path: 'spec' }],
     };
   },
 };
