@@ -103,7 +103,7 @@ export class RelayHub {
       this.#synced().set({ cluster }, 0);
       log.info({ cluster }, 'member is expected');
     }
-    metrics.gauge({ name: 'relay_members', help: 'clusters on the list of members' }).set(clusters.size);
+    metrics.gauge({ name: 'relay_members', help: 'Clusters on the list of members' }).set(clusters.size);
     this.#countLinks();
     this.log.flush();
     this.#settle();
@@ -167,6 +167,10 @@ export class RelayHub {
         this.log.remove(step.remove.typeUrl, step.remove.name);
         refresh = true;
       }
+    }
+    if (steps.length > 0) {
+      const set = steps.filter((step) => 'set' in step).length;
+      this.#options.log.info({ cluster: origin.cluster, set, removed: steps.length - set }, 'member changed');
     }
     if (status) {
       const name = this.#statusName(origin.cluster);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { defaultLimits } from '../model/relay/peer-budget.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
 import { Metrics } from '../runtime/metrics.ts';
@@ -149,4 +150,21 @@ test('the relay starts with its own certificate or says what is wrong', async ()
   await expect(bed.startRelay({ tls: 'insecure' })).rejects.toMatchObject({ code: 'E_USAGE' });
   const tls = await bed.issue('east', {});
   await expect(bed.startRelay({ tls })).rejects.toThrow(/expected cluster hub/);
+});
+
+test('a member that sends faster than its rate is read later, and nothing is lost', async () => {
+  bed.writeMembers('east', 'west');
+  await bed.startRelay({ limits: { ...defaultLimits, rate: 500, burst: 1 } });
+  const east = await bed.member('east');
+  const west = await bed.member('west');
+  const ports = Array.from({ length: 100 }, (_, i) => `shop/s${i}/tcp-80`);
+  const exports = (last: number) =>
+    ports.map((_, i) => store([`10.1.0.${i === 99 ? last : i + 1}`], { composite: `s${i}` }));
+  east.import(...ports);
+  east.export();
+  west.export(...exports(100));
+  west.export(...exports(200));
+  await expect.poll(() => east.endpoints('shop/s99/tcp-80'), soon).toEqual({ west: ['10.1.0.200'] });
+  expect(east.contributions.size).toBe(100);
+  expect(bed.relay?.hub.origins.get('west')?.isLinked).toBe(true);
 });
