@@ -5,7 +5,7 @@ import { UdpReconciler } from '../outputs/conntrack/reconciler.ts';
 import { conntrackTool } from '../outputs/conntrack/tool.ts';
 import { NftOutput } from '../outputs/nft/apply.ts';
 import { checkCapability } from '../outputs/nft/capability.ts';
-import { nothingWanted } from '../outputs/nft/render.ts';
+import { nothingWanted, type TouchedKeys } from '../outputs/nft/render.ts';
 import { spawnRunner } from '../outputs/nft/runner.ts';
 import { tableName } from '../outputs/nft/schema.ts';
 import { type SelfTest, selfTest } from '../outputs/nft/self-test.ts';
@@ -115,12 +115,12 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   let tested: SelfTest | undefined;
   let cancelRetry = (): void => {};
 
-  const apply = async (ir: Ir): Promise<Applied> => {
+  const apply = async (ir: Ir, touched: TouchedKeys): Promise<Applied> => {
     // Of this representation: more may come while we wait.
     const { complete } = source;
     if (!programmed && !complete && (await found)) return 'later';
     try {
-      const refused = await output.update(ir);
+      const refused = await output.update(ir, touched);
       backoff.reset();
       endpoints.set(ir);
       tested ??= await prove();

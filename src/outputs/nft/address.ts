@@ -12,15 +12,11 @@ export interface Address {
   readonly text: string;
 }
 
-/** Ranges (as `ipaddr.js` names them) that a connection can be sent to from another machine. */
+/** Ranges of IPv6 (as `ipaddr.js` names them) that a connection can be sent to on another machine. */
 const usableRanges = new Set([
   'unicast',
-  'private',
   'uniqueLocal',
-  'carrierGradeNat',
-  'as112',
   'amt',
-  'benchmarking',
   'orchid2',
   'rfc6052',
   'droneRemoteIdProtocolEntityTags',
@@ -30,17 +26,32 @@ const usableRanges = new Set([
 export function parseAddress(text: unknown): Address | string {
   if (typeof text !== 'string' || text.length > 45) return 'expected an IP address';
   const version = isIP(text);
+  if (version === 4) {
+    const fault = fault4(text);
+    return fault === undefined ? { family: 4, text } : `${text} is not a usable address (${fault})`;
+  }
   if (version === 0 || text.includes('%')) return `expected an IP address, found ${JSON.stringify(text)}`;
-  const parsed = ipaddr.parse(text);
+  const parsed = ipaddr.IPv6.parse(text);
   const range = parsed.range();
-  const documentation = /^(192\.0\.2|198\.51\.100|203\.0\.113)\./.test(text) || /^2001:0?db8:/i.test(text);
-  if (!usableRanges.has(range) && !documentation) return `${text} is not a usable address (${range})`;
-  if (version === 4) return { family: 4, text };
-  const canonical = (parsed as ipaddr.IPv6).toRFC5952String();
+  if (!usableRanges.has(range) && !/^2001:0?db8:/i.test(text)) {
+    return `${text} is not a usable address (${range})`;
+  }
+  const canonical = parsed.toRFC5952String();
   if (canonical.includes('.') || /^::[0-9a-f]+:[0-9a-f]+$/.test(canonical)) {
     return `${text} is not a usable address (IPv4 inside IPv6)`;
   }
   return { family: 6, text: canonical };
+}
+
+/** RFC 6890: what is never another machine's own address. */
+function fault4(text: string): string | undefined {
+  const [a = 0, b = 0, c = 0] = text.split('.', 3).map(Number);
+  if (a === 0) return 'unspecified';
+  if (a === 127) return 'loopback';
+  if (a === 169 && b === 254) return 'linkLocal';
+  if (a === 192 && b === 0 && c === 0) return 'reserved';
+  if (a >= 240) return 'reserved';
+  return a >= 224 ? 'multicast' : undefined;
 }
 
 /** A port number, or why not. */
@@ -91,7 +102,8 @@ export class RangeSet {
 
   has(address: Address): boolean {
     if (this.size === 0) return false;
-    const bytes = ipaddr.parse(address.text).toByteArray();
+    const bytes =
+      address.family === 4 ? address.text.split('.').map(Number) : ipaddr.parse(address.text).toByteArray();
     for (const { family, length, networks } of this.#lengths.values()) {
       if (family === address.family && networks.has(prefix(bytes, length))) return true;
     }

@@ -7,6 +7,7 @@ import { Metrics } from '../../runtime/metrics.ts';
 import { NftOutput } from './apply.ts';
 import { arbitraryIr } from './arbitrary-ir.ts';
 import { FakeKernel } from './fake.ts';
+import type { TouchedKeys } from './render.ts';
 import { backend, endpoint, frontend, ir, node, tcp, to, udp } from './sample-ir.ts';
 import type { Table } from './table.ts';
 
@@ -47,9 +48,25 @@ const settle = async (): Promise<void> => {
   await new Promise((resolve) => setImmediate(resolve));
 };
 
-async function applyAll(output: NftOutput, clock: ManualClock, states: readonly Ir[]): Promise<void> {
+/** Keys whose values differ, as a source tells them. */
+function touchedBetween(before: Ir, after: Ir): TouchedKeys {
+  const changed = (table: 'frontends' | 'backends' | 'nodes'): Set<string> => {
+    const [a, b] = [before[table], after[table]] as ReadonlyMap<string, unknown>[];
+    return new Set([...(a?.keys() ?? []), ...(b?.keys() ?? [])].filter((k) => a?.get(k) !== b?.get(k)));
+  };
+  return { frontends: changed('frontends'), backends: changed('backends'), nodes: changed('nodes') };
+}
+
+async function applyAll(
+  output: NftOutput,
+  clock: ManualClock,
+  states: readonly Ir[],
+  tell: boolean,
+): Promise<void> {
+  let before = ir({});
   for (const state of states) {
-    await output.update(state);
+    await output.update(state, tell ? touchedBetween(before, state) : undefined);
+    before = state;
     clock.advance(300);
     await settle();
   }
@@ -64,12 +81,13 @@ test('changes applied one after the other give the table that a fresh start give
     fc.asyncProperty(
       fc.array(arbitraryIr, { minLength: 1, maxLength: 5 }),
       fc.constantFrom(1, 7, 1e9),
-      async (states, maxElements) => {
+      fc.boolean(),
+      async (states, maxElements, tell) => {
         const evolved = start();
         evolved.kernel.maxElements = Math.max(maxElements, 8);
-        await applyAll(evolved.output, evolved.clock, states);
+        await applyAll(evolved.output, evolved.clock, states, tell);
         const fresh = start();
-        await applyAll(fresh.output, fresh.clock, states.slice(-1));
+        await applyAll(fresh.output, fresh.clock, states.slice(-1), false);
         expect(withoutOrder(evolved.kernel.table)).toEqual(withoutOrder(fresh.kernel.table));
         expect(withoutOrder(evolved.output.table)).toEqual(withoutOrder(evolved.kernel.table));
         expect(await evolved.output.audit()).toBeUndefined();

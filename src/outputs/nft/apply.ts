@@ -8,7 +8,7 @@ import { refusedPorts } from './bisect.ts';
 import { type Committed, Committer } from './commit.ts';
 import { Mirror } from './mirror.ts';
 import { parseTable } from './parse.ts';
-import { nothingWanted, Renderer, type Wanted, type WantedPort } from './render.ts';
+import { nothingWanted, Renderer, type TouchedKeys, type Wanted, type WantedPort } from './render.ts';
 import { NftError, type NftRunner } from './runner.ts';
 import { baseChains } from './schema.ts';
 import { type Drift, drift, emptyTable, type Table } from './table.ts';
@@ -72,9 +72,10 @@ export class NftOutput {
   /**
    * Resolves when the additions and switches are committed. What the kernel refuses of single VIPs is in the
    * result. Rejects with NftError when it takes nothing: the table is as it was, and the next call replaces it.
+   * Only keys of `touched` are looked at; without it, all.
    */
-  update(ir: Ir): Promise<Refused> {
-    return this.#enqueue(() => this.#apply(ir));
+  update(ir: Ir, touched?: TouchedKeys): Promise<Refused> {
+    return this.#enqueue(() => this.#apply(ir, touched));
   }
 
   /** Compares the kernel's table with what we think it holds and repairs it. Resolves with what differed. */
@@ -117,10 +118,10 @@ export class NftOutput {
     await this.#queue;
   }
 
-  async #apply(ir: Ir): Promise<Refused> {
+  async #apply(ir: Ir, touched: TouchedKeys | undefined): Promise<Refused> {
     if (this.#closed) throw new NftError('the output is closed');
     const addresses = (this.#o.hostAddresses ?? localAddresses)();
-    const rendered = this.#renderer.render(ir, addresses);
+    const rendered = this.#renderer.render(ir, touched, addresses);
     const wanted = await this.#sync(rendered);
     const refused = new Map(wanted.refused);
     for (const [port, message] of this.#quarantine) refused.set(port.frontend, message);

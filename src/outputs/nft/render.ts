@@ -1,17 +1,9 @@
-import type { Backend, Frontend, FrontendKey, Ir, Port } from '../../model/ir.ts';
-import {
-  type Address,
-  disjoint,
-  type Family,
-  parseAddress,
-  parsePort,
-  parseRange,
-  type Range,
-  RangeSet,
-  reserved,
-} from './address.ts';
-import { activeGroups, groupParts, type Place, parseBackend, type UsableBackend } from './backend-parts.ts';
+import type { Backend, BackendKey, Frontend, FrontendKey, Ir, Port } from '../../model/ir.ts';
+import { type Address, type Family, parsePort, type Range, reserved } from './address.ts';
+import { activeGroups, groupParts, parseBackend, type UsableBackend } from './backend-parts.ts';
+import { type NodeRanges, nodeRanges } from './node-ranges.ts';
 import { type Part, type Share, spread } from './spread.ts';
+import { ownerOf, VipClaims } from './vip-claims.ts';
 
 /** One VIP and port of one family, and where its connections go. */
 export interface WantedPort {
@@ -35,6 +27,7 @@ export interface WantedPort {
 
 /** What this node's table should say; slots are laid out when it is compared with what is there. */
 export interface Wanted {
+  /** What did not change is the same object. */
   readonly ports: ReadonlyMap<string, WantedPort>;
   /** Ranges whose source address is kept. */
   readonly pods: Readonly<Record<Family, readonly string[]>>;
@@ -47,25 +40,20 @@ export const nothingWanted: Wanted = { ports: new Map(), pods: { 4: [], 6: [] },
 export interface RenderOptions {
   readonly node: string;
   readonly cluster: string;
-  /** Addresses of this machine: never a VIP. */
+  /** Addresses of this machine: never a VIP of a Gateway. */
   readonly hostAddresses?: ReadonlySet<string>;
+}
+
+/** Keys that changed since the last call; others are not looked at. */
+export interface TouchedKeys {
+  readonly frontends: ReadonlySet<FrontendKey>;
+  readonly backends: ReadonlySet<BackendKey>;
+  readonly nodes: ReadonlySet<string>;
 }
 
 /** The table that a node should have. Same input, same output. */
 export function render(ir: Ir, options: RenderOptions): Wanted {
   return new Renderer(options).render(ir);
-}
-
-interface Surroundings {
-  readonly nodes: Ir['nodes'];
-  readonly place: Place;
-  /** This node's pod ranges; empty: not known. */
-  readonly local: RangeSet;
-  readonly pods: readonly Range[];
-  /** VIP → whether it is in a pod range; filled as asked. */
-  readonly isPod: (vip: Address) => boolean;
-  readonly refused: ReadonlyMap<string, string>;
-  readonly digest: string;
 }
 
 interface Rendered {
@@ -76,70 +64,151 @@ interface Rendered {
   readonly ports: readonly WantedPort[];
 }
 
-/** Renders again only the front ends whose inputs are other objects than last time. */
+interface Vip {
+  readonly address: Address;
+  readonly owned: boolean;
+}
+
+/** Renders again only what changed. */
 export class Renderer {
   readonly #options: RenderOptions;
-  readonly #usable = new WeakMap<Backend, UsableBackend>();
-  #rendered = new Map<FrontendKey, Rendered>();
-  #surroundings: Surroundings | undefined;
+  readonly #claims = new VipClaims();
+  readonly #rendered = new Map<FrontendKey, Rendered>();
+  readonly #ports = new Map<string, WantedPort>();
+  /** Front ends that name a back end, whether it exists or not. */
+  readonly #users = new Map<BackendKey, Set<FrontendKey>>();
+  readonly #faults = new Map<string, string>();
+  #ranges: NodeRanges | undefined;
+  #nodes: Ir['nodes'] | undefined;
+  #hostAddresses: ReadonlySet<string>;
+  /** Of one call only. */
+  #usable = new Map<Backend, UsableBackend>();
 
   constructor(options: RenderOptions) {
     this.#options = options;
+    this.#hostAddresses = options.hostAddresses ?? new Set();
   }
 
-  render(ir: Ir, hostAddresses = this.#options.hostAddresses ?? new Set<string>()): Wanted {
-    if (this.#surroundings?.nodes !== ir.nodes) this.#surroundings = this.#look(ir.nodes);
-    const around = this.#surroundings;
-    const refused = new Map(around.refused);
-    const vips = acceptVips(ir.frontends, around.isPod, hostAddresses, refused);
-    const ports = new Map<string, WantedPort>();
-    const rendered = new Map<FrontendKey, Rendered>();
-    for (const frontend of ir.frontends.values()) {
-      const accepted = vips.get(frontend.key) ?? [];
-      const result = this.#frontend(frontend, accepted, ir, around);
-      rendered.set(frontend.key, result);
-      for (const port of result.ports) {
-        const other = ports.get(port.key);
-        if (!other || port.frontend < other.frontend) ports.set(port.key, port);
-      }
-      for (const p of frontend.ports) {
-        const fault = parsePort(p.port);
-        if (typeof fault === 'string') refused.set(frontend.key, fault);
+  /** Without `touched` everything is looked at. */
+  render(ir: Ir, touched?: TouchedKeys, hostAddresses?: ReadonlySet<string>): Wanted {
+    this.#usable = new Map();
+    const all = !touched || this.#look(ir.nodes) || this.#moved(hostAddresses);
+    const ranges = this.#rangesOf(ir.nodes);
+    const frontends = all ? new Set([...ir.frontends.keys(), ...this.#rendered.keys()]) : touched.frontends;
+    const backends = all ? new Set([...ir.backends.keys(), ...this.#faults.keys()]) : touched.backends;
+    for (const key of backends) this.#judge(key, ir.backends.get(key));
+    const dirty = new Set(frontends);
+    for (const key of frontends) {
+      const frontend = ir.frontends.get(key);
+      if (frontend === undefined || frontend !== this.#rendered.get(key)?.frontend) {
+        for (const other of this.#claims.set(key, frontend)) dirty.add(other);
+        this.#index(key, frontend);
       }
     }
-    this.#rendered = rendered;
-    for (const backend of ir.backends.values()) {
-      const fault = this.#backend(backend).refused;
-      if (fault !== undefined) refused.set(backend.key, fault);
-    }
-    return { ports, pods: { 4: texts(around.pods, 4), 6: texts(around.pods, 6) }, refused };
+    for (const key of backends) for (const user of this.#users.get(key) ?? []) dirty.add(user);
+    for (const key of dirty) this.#refresh(key, ir, ranges);
+    this.#usable = new Map();
+    return {
+      ports: new Map(this.#ports),
+      pods: { 4: texts(ranges.pods, 4), 6: texts(ranges.pods, 6) },
+      refused: new Map([...ranges.refused, ...this.#faults]),
+    };
   }
 
-  #frontend(frontend: Frontend, vips: readonly Vip[], ir: Ir, around: Surroundings): Rendered {
+  /** Whether front ends must be rendered again because of the nodes. */
+  #look(nodes: Ir['nodes']): boolean {
+    const before = this.#ranges;
+    const after = this.#rangesOf(nodes);
+    return before?.digest !== after.digest || before.podDigest !== after.podDigest;
+  }
+
+  #rangesOf(nodes: Ir['nodes']): NodeRanges {
+    if (this.#ranges && this.#nodes === nodes) return this.#ranges;
+    this.#nodes = nodes;
+    this.#ranges = nodeRanges(nodes, this.#options);
+    return this.#ranges;
+  }
+
+  #moved(hostAddresses: ReadonlySet<string> | undefined): boolean {
+    if (!hostAddresses || sameSet(hostAddresses, this.#hostAddresses)) return false;
+    this.#hostAddresses = hostAddresses;
+    return true;
+  }
+
+  #judge(key: BackendKey, backend: Backend | undefined): void {
+    const fault = backend && this.#backend(backend).refused;
+    if (fault === undefined) this.#faults.delete(key);
+    else this.#faults.set(key, fault);
+  }
+
+  #index(key: FrontendKey, frontend: Frontend | undefined): void {
+    for (const backend of namesOf(this.#rendered.get(key)?.frontend)) this.#users.get(backend)?.delete(key);
+    for (const backend of namesOf(frontend)) {
+      const users = this.#users.get(backend) ?? new Set();
+      this.#users.set(backend, users.add(key));
+    }
+  }
+
+  #refresh(key: FrontendKey, ir: Ir, ranges: NodeRanges): void {
+    const before = this.#rendered.get(key);
+    const frontend = ir.frontends.get(key);
+    this.#faults.delete(key);
+    const after = frontend && this.#frontend(frontend, before, ir, ranges);
+    if (after) this.#rendered.set(key, after);
+    else this.#rendered.delete(key);
+    if (after?.ports === before?.ports) return;
+    const keys = new Set(after?.ports.map((p) => p.key));
+    for (const port of before?.ports ?? []) {
+      if (!keys.has(port.key) && this.#ports.get(port.key)?.frontend === key) this.#ports.delete(port.key);
+    }
+    for (const port of after?.ports ?? []) this.#ports.set(port.key, port);
+  }
+
+  #frontend(frontend: Frontend, before: Rendered | undefined, ir: Ir, ranges: NodeRanges): Rendered {
     const backends = frontend.ports.flatMap((p) =>
       p.targets.map((t) => (t.backend === null ? undefined : ir.backends.get(t.backend))),
     );
-    const vipText = vips.map((v) => `${v.address.text}${v.owned ? '' : '?'}`).join();
-    const before = this.#rendered.get(frontend.key);
-    if (
-      before?.frontend === frontend &&
-      before.vips === vipText &&
-      before.digest === around.digest &&
-      before.backends.every((b, i) => b === backends[i])
-    ) {
-      return before;
+    const accepted = this.#accept(frontend, ranges);
+    const vips = accepted.map((v) => v.address.text).join();
+    const { digest } = ranges;
+    const now = { frontend, backends, vips, digest };
+    if (before?.vips === vips) {
+      const same =
+        before.frontend === frontend &&
+        before.digest === digest &&
+        before.backends.every((b, i) => b === backends[i]);
+      // Content that is on its way: what is programmed stays.
+      if (same || backends.some((b) => b?.withheld)) return { ...now, ports: before.ports };
     }
-    // Content that is on its way: what is programmed stays.
-    if (before?.vips === vipText && backends.some((b) => b?.withheld)) return before;
-    const ports = vips.flatMap((vip) =>
-      frontend.ports
-        .filter((p) => typeof parsePort(p.port) === 'number')
-        .map((p) => this.#port(frontend, p, vip, ir, around)),
-    );
-    return { frontend, backends, vips: vipText, digest: around.digest, ports };
+    const ports = frontend.ports.filter((p) => typeof parsePort(p.port) === 'number');
+    const rendered = accepted.flatMap((vip) => ports.map((p) => this.#port(frontend, p, vip, ir, ranges)));
+    return { ...now, ports: rendered };
   }
 
-  #port(frontend: Frontend, port: Port, vip: Vip, ir: Ir, around: Surroundings): WantedPort {
+  #accept(frontend: Frontend, ranges: NodeRanges): readonly Vip[] {
+    const owned = frontend.key.startsWith('gateway/');
+    const accepted: Vip[] = [];
+    for (const vip of this.#claims.vips(frontend.key)) {
+      const fault = typeof vip === 'string' ? vip : this.#vipFault(frontend.key, vip, owned, ranges);
+      if (fault !== undefined) this.#faults.set(frontend.key, fault);
+      else accepted.push({ address: vip as Address, owned });
+    }
+    for (const { port } of frontend.ports) {
+      const fault = parsePort(port);
+      if (typeof fault === 'string') this.#faults.set(frontend.key, fault);
+    }
+    return accepted;
+  }
+
+  #vipFault(key: FrontendKey, vip: Address, owned: boolean, ranges: NodeRanges): string | undefined {
+    const owner = this.#claims.owner(vip.text);
+    if (owner !== ownerOf(key)) return `${vip.text} is the address of ${owner}`;
+    if (owned && this.#hostAddresses.has(vip.text)) return `${vip.text} is an address of this node`;
+    if (ranges.isPod(vip)) return `${vip.text} is in a node's pod range`;
+    return undefined;
+  }
+
+  #port(frontend: Frontend, port: Port, vip: Vip, ir: Ir, ranges: NodeRanges): WantedPort {
     const { family, text } = vip.address;
     const protocol = port.protocol === 'UDP' ? 'udp' : 'tcp';
     const local = new Set<string>();
@@ -147,12 +216,12 @@ export class Renderer {
     let live = false;
     const parts = port.targets.map((target): Part => {
       const backend = target.backend === null ? undefined : ir.backends.get(target.backend);
-      const groups = backend ? activeGroups(this.#backend(backend), family, around.place) : [];
+      const groups = backend ? activeGroups(this.#backend(backend), family, ranges.place) : [];
       if (groups.length === 0) return { weight: target.weight, of: `${reserved[family]} . 1` };
       if (target.weight > 0) {
         live = true;
         for (const e of groups.flatMap((g) => g.endpoints)) {
-          if (around.local.size === 0 || around.local.has(e.address)) local.add(e.address.text);
+          if (ranges.local.size === 0 || ranges.local.has(e.address)) local.add(e.address.text);
           if (e.snat) snat.add(`${e.address.text} . ${protocol} . ${e.port}`);
         }
       }
@@ -179,93 +248,16 @@ export class Renderer {
     this.#usable.set(backend, usable);
     return usable;
   }
+}
 
-  #look(nodes: Ir['nodes']): Surroundings {
-    const refused = new Map<string, string>();
-    const ranges = (name: string): Range[] =>
-      (nodes.get(name)?.podCIDRs ?? []).flatMap((text) => {
-        const range = parseRange(text);
-        if (typeof range !== 'string') return [range];
-        refused.set(`nodes/${name}`, range);
-        return [];
-      });
-    const pods = disjoint([...nodes.keys()].flatMap(ranges));
-    const local = ranges(this.#options.node);
-    const zone = nodes.get(this.#options.node)?.zone ?? '';
-    const inZone = [...nodes.values()].filter((n) => n.zone === zone).length;
-    const zoneShare = nodes.size === 0 ? 1 : inZone / nodes.size;
-    const digest = JSON.stringify([zone, zoneShare, local.map((r) => r.text)]);
-    const podSet = new RangeSet(pods);
-    const asked = new Map<string, boolean>();
-    const isPod = (vip: Address): boolean => {
-      const answer = asked.get(vip.text) ?? podSet.has(vip);
-      asked.set(vip.text, answer);
-      return answer;
-    };
-    const place = { cluster: this.#options.cluster, zone, zoneShare };
-    return { nodes, place, local: new RangeSet(local), pods, isPod, refused, digest };
-  }
+function namesOf(frontend: Frontend | undefined): readonly BackendKey[] {
+  const targets = frontend?.ports.flatMap((p) => p.targets) ?? [];
+  return targets.flatMap((t) => (t.backend === null ? [] : [t.backend]));
 }
 
 const texts = (ranges: readonly Range[], family: Family): string[] =>
   ranges.filter((r) => r.family === family).map((r) => r.text);
 
-interface Vip {
-  readonly address: Address;
-  readonly owned: boolean;
-}
-
-/** `gateway|service/<namespace>/<name>` of a key that may go on with a port. */
-const ownerOf = (key: FrontendKey): string => key.split('/', 3).join('/');
-const isGateway = (key: FrontendKey): boolean => key.startsWith('gateway/');
-
-const parsedVips = new WeakMap<Frontend, readonly (Address | string)[]>();
-
-function parseVips(frontend: Frontend): readonly (Address | string)[] {
-  const vips = parsedVips.get(frontend) ?? frontend.vips.map(parseAddress);
-  parsedVips.set(frontend, vips);
-  return vips;
-}
-
-/** An address belongs to the owner whose key sorts first; what others want there is refused, on every node alike. */
-function acceptVips(
-  frontends: Ir['frontends'],
-  isPod: (vip: Address) => boolean,
-  hostAddresses: ReadonlySet<string>,
-  refused: Map<string, string>,
-): ReadonlyMap<FrontendKey, readonly Vip[]> {
-  const owners = new Map<string, string>();
-  for (const f of frontends.values()) {
-    const me = ownerOf(f.key);
-    for (const vip of parseVips(f)) {
-      if (typeof vip === 'string') continue;
-      const other = owners.get(vip.text);
-      if (other === undefined || me < other) owners.set(vip.text, me);
-    }
-  }
-  const accepted = new Map<FrontendKey, Vip[]>();
-  for (const f of frontends.values()) {
-    const mine: Vip[] = [];
-    for (const vip of parseVips(f)) {
-      const fault = typeof vip === 'string' ? vip : vipFault(f, vip, owners, isPod, hostAddresses);
-      if (fault !== undefined) refused.set(f.key, fault);
-      else mine.push({ address: vip as Address, owned: isGateway(f.key) });
-    }
-    accepted.set(f.key, mine);
-  }
-  return accepted;
-}
-
-function vipFault(
-  frontend: Frontend,
-  vip: Address,
-  owners: ReadonlyMap<string, string>,
-  isPod: (vip: Address) => boolean,
-  hostAddresses: ReadonlySet<string>,
-): string | undefined {
-  const owner = owners.get(vip.text);
-  if (owner !== ownerOf(frontend.key)) return `${vip.text} is the address of ${owner}`;
-  if (isGateway(frontend.key) && hostAddresses.has(vip.text)) return `${vip.text} is an address of this node`;
-  if (isPod(vip)) return `${vip.text} is in a node's pod range`;
-  return undefined;
+function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a.size === b.size && [...a].every((x) => b.has(x));
 }

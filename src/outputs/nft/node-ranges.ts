@@ -1,0 +1,44 @@
+import type { Ir } from '../../model/ir.ts';
+import { type Address, disjoint, parseRange, type Range, RangeSet } from './address.ts';
+import type { Place } from './backend-parts.ts';
+
+/** What a node's table takes from what is known of the cluster's nodes. */
+export interface NodeRanges {
+  readonly place: Place;
+  /** This node's pod ranges; empty: not known. */
+  readonly local: RangeSet;
+  /** Every node's, without those inside others. */
+  readonly pods: readonly Range[];
+  readonly isPod: (address: Address) => boolean;
+  readonly refused: ReadonlyMap<string, string>;
+  /** Ports must be rendered again when it changes. */
+  readonly digest: string;
+  /** Addresses must be judged again when it changes. */
+  readonly podDigest: string;
+}
+
+export function nodeRanges(nodes: Ir['nodes'], options: { node: string; cluster: string }): NodeRanges {
+  const refused = new Map<string, string>();
+  const ranges = (name: string): Range[] =>
+    (nodes.get(name)?.podCIDRs ?? []).flatMap((text) => {
+      const range = parseRange(text);
+      if (typeof range !== 'string') return [range];
+      refused.set(`nodes/${name}`, range);
+      return [];
+    });
+  const pods = disjoint([...nodes.keys()].flatMap(ranges));
+  const local = ranges(options.node);
+  const zone = nodes.get(options.node)?.zone ?? '';
+  const inZone = [...nodes.values()].filter((n) => n.zone === zone).length;
+  const zoneShare = nodes.size === 0 ? 1 : inZone / nodes.size;
+  const podSet = new RangeSet(pods);
+  return {
+    place: { cluster: options.cluster, zone, zoneShare },
+    local: new RangeSet(local),
+    pods,
+    isPod: (address) => podSet.has(address),
+    refused,
+    digest: JSON.stringify([zone, zoneShare, local.map((r) => r.text)]),
+    podDigest: pods.map((r) => r.text).join(),
+  };
+}
