@@ -10,6 +10,8 @@ import { namespaceObject, nodeObject } from './pod-objects.ts';
 
 export interface ClusterOptions {
   readonly region?: string;
+  /** Id of its network: clusters of one network reach each other's pods. Default: that of all the others. */
+  readonly networkId?: string;
 }
 
 export interface NodeOptions {
@@ -36,6 +38,8 @@ export interface ClusterNode {
 export class Cluster {
   readonly name: string;
   readonly region: string;
+  /** For `--network`. */
+  readonly networkId: string;
   readonly plan: ClusterPlan;
   readonly network: Network;
   readonly objects: ObjectFolder;
@@ -52,11 +56,18 @@ export class Cluster {
   #resolver: string;
   #numbers = 0;
 
-  private constructor(network: Network, name: string, plan: ClusterPlan, region: string, control: Namespace) {
+  private constructor(
+    network: Network,
+    name: string,
+    plan: ClusterPlan,
+    control: Namespace,
+    options: ClusterOptions,
+  ) {
     this.network = network;
     this.name = name;
     this.plan = plan;
-    this.region = region;
+    this.region = options.region ?? '';
+    this.networkId = options.networkId ?? 'n1';
     this.control = control;
     this.objects = new ObjectFolder(join(network.root, name, 'objects'));
     this.stateDir = join(network.root, name, 'state');
@@ -74,7 +85,7 @@ export class Cluster {
     const plan = clusterPlan(number);
     const control = await Namespace.create({ name, resolver: plan.control.v4 });
     await network.attach(control, plan.control);
-    return new Cluster(network, name, plan, options.region ?? '', control);
+    return new Cluster(network, name, plan, control, options);
   }
 
   /** For `--service-cidr`: the primary family first. */

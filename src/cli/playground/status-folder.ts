@@ -2,21 +2,25 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-interface Condition {
+export interface Condition {
   readonly type: string;
   readonly status: string;
   readonly reason?: string;
   readonly message?: string;
+  readonly observedGeneration?: number;
+  readonly lastTransitionTime?: string;
 }
 
-interface StatusFields {
+export interface StatusFields {
   readonly addresses?: readonly { readonly value: string }[];
   readonly conditions?: readonly Condition[];
-  readonly clusters?: readonly { readonly name: string; readonly state: string }[];
+  readonly clusters?: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
+  /** Of routes. */
+  readonly parents?: readonly { readonly conditions?: readonly Condition[] }[];
 }
 
 /** What a controller has written about an object into its state folder; empty until it has. */
-function readStatus(stateDir: string, kind: string, namespace: string, name: string): StatusFields {
+export function readStatus(stateDir: string, kind: string, namespace: string, name: string): StatusFields {
   try {
     const text = readFileSync(join(stateDir, 'status', kind, `${namespace}_${name}.yaml`), 'utf8');
     return (parse(text) as { status?: StatusFields } | null)?.status ?? {};

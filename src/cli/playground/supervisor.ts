@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '../../runtime/errors.ts';
@@ -18,7 +18,11 @@ export interface ProcessSpec {
 interface Supervised {
   readonly spec: ProcessSpec;
   readonly log: string;
-  child: ChildProcess;
+  readonly child: ChildProcess;
+  /** It was ready once. */
+  ready: boolean;
+  /** How it ended. */
+  ended: string | undefined;
   /** We ended it ourselves. */
   expected: boolean;
 }
@@ -40,30 +44,40 @@ export class Supervisor {
   }
 
   /** Starts a process and resolves when it is ready. Throws E_SANDBOX with its last lines if it does not get so far. */
-  async start(spec: ProcessSpec, timeoutMs = 30_000): Promise<void> {
+  async start(spec: ProcessSpec, timeoutMs?: number): Promise<void> {
+    this.launch(spec);
+    await this.untilReady(spec.name, timeoutMs);
+  }
+
+  /** Starts a process; it may not be ready for long. */
+  launch(spec: ProcessSpec): void {
     const log = join(this.#logs, `${spec.name.replaceAll(' ', '-')}.log`);
     const output = openSync(log, this.#processes.has(spec.name) ? 'a' : 'w');
     const child = spec.host.start(spec.command, { stdio: ['ignore', output, output] });
-    const supervised: Supervised = { spec, log, child, expected: false };
+    closeSync(output);
+    const supervised: Supervised = { spec, log, child, ready: false, ended: undefined, expected: false };
     this.#processes.set(spec.name, supervised);
-    let ended: string | undefined;
-    let ready = false;
     const end = (how: string): void => {
-      ended = how;
-      if (ready && !supervised.expected) this.#onDeath(spec.name, how, this.tail(spec.name));
+      supervised.ended = how;
+      if (supervised.ready && !supervised.expected) this.#onDeath(spec.name, how, tailOf(log));
     };
     child.once('error', (error) => end(error.message));
     child.once('exit', (code, signal) => end(signal ? `killed by ${signal}` : `exit code ${code}`));
+  }
+
+  /** Resolves when a process that was launched is ready; throws as `start` does. */
+  async untilReady(name: string, timeoutMs = 30_000): Promise<void> {
+    const supervised = this.#get(name);
     const deadline = Date.now() + timeoutMs;
     let answer = 'no answer';
-    while (ended === undefined && Date.now() < deadline) {
-      answer = await readiness(spec.readyUrl);
-      ready = answer === '';
-      if (ready) return;
+    while (supervised.ended === undefined && Date.now() < deadline) {
+      answer = await readiness(supervised.spec.readyUrl);
+      supervised.ready = answer === '';
+      if (supervised.ready) return;
       await wait(40);
     }
-    const why = ended ?? `not ready after ${timeoutMs / 1000} s: ${answer}`;
-    throw new AppError('E_SANDBOX', [`${spec.name}: ${why}`, ...this.tail(spec.name)].join('\n  '));
+    const why = supervised.ended ?? `not ready after ${timeoutMs / 1000} s: ${answer}`;
+    throw new AppError('E_SANDBOX', [`${name}: ${why}`, ...this.tail(name)].join('\n  '));
   }
 
   /** Ends a process with a signal that we send. */
@@ -73,10 +87,19 @@ export class Supervisor {
     await endProcess(supervised.child, signal);
   }
 
-  async restart(name: string): Promise<void> {
-    const { spec } = this.#get(name);
-    await this.kill(name);
-    await this.start(spec);
+  /** Ends it, where it still runs, and starts it again; resolves when it is ready. */
+  async restart(name: string, signal?: NodeJS.Signals): Promise<void> {
+    await this.kill(name, signal);
+    await this.start(this.spec(name));
+  }
+
+  /** Stops a process where it stands, as long as it is not told to go on with SIGCONT. */
+  signal(name: string, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#get(name).child.kill(signal);
+  }
+
+  spec(name: string): ProcessSpec {
+    return this.#get(name).spec;
   }
 
   alive(name: string): boolean {
@@ -89,18 +112,22 @@ export class Supervisor {
   }
 
   /** The last lines of a process's log. */
-  tail(name: string, lines = 8): readonly string[] {
-    try {
-      return readFileSync(this.#get(name).log, 'utf8').split('\n').filter(Boolean).slice(-lines);
-    } catch {
-      return [];
-    }
+  tail(name: string, lines?: number): readonly string[] {
+    return tailOf(this.#get(name).log, lines);
   }
 
   #get(name: string): Supervised {
     const found = this.#processes.get(name);
     if (!found) throw new Error(`no process is called ${name}`);
     return found;
+  }
+}
+
+function tailOf(log: string, lines = 8): readonly string[] {
+  try {
+    return readFileSync(log, 'utf8').split('\n').filter(Boolean).slice(-lines);
+  } catch {
+    return [];
   }
 }
 
