@@ -95,7 +95,7 @@ const qualifiedKeys = rule<Record<string, unknown>>((entries) =>
 );
 
 /** Labels of an object, or the labels a selector asks for. */
-export const labels = (extra: Extra = {}, maxProperties = 1000) =>
+export const labels = (extra: Extra & { readonly minProperties?: number } = {}, maxProperties = 1000) =>
   map(
     text({
       maxLength: 63,

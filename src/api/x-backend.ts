@@ -46,14 +46,7 @@ export const xBackend = defineKind({
         port: object({ number: port() }),
         endpointSelector: optional(
           object({
-            matchLabels: withRules(
-              labels({}, 64),
-              rule<Record<string, string>>((entries) =>
-                Object.keys(entries).length === 0
-                  ? [{ path: '', message: 'expected at least one label, found none' }]
-                  : [],
-              ),
-            ),
+            matchLabels: labels({ minProperties: 1 }, 64),
           }),
         ),
         externalHostname: optional(
