@@ -325,9 +325,14 @@ export class Traffic {
     });
   }
 
+  /** Ends it after the requests in flight. */
+  stop(): Promise<LoadResult> {
+    return this.#load.stop();
+  }
+
   /** Ends it, and expects that nothing failed. */
   async endsWithoutFailure(): Promise<LoadResult> {
-    const result = await this.#load.stop();
+    const result = await this.stop();
     expect(result.errors).toEqual({});
     expect(result.failed).toBe(0);
     expect(result.requests).toBeGreaterThan(0);
