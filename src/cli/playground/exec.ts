@@ -23,8 +23,10 @@ export async function runPlaygroundExec(where: string, command: readonly string[
       `no place is called ${JSON.stringify(where)}; there are ${places.join(' ')}`,
     );
   }
+  const words = command[0] === '--' ? command.slice(1) : command;
+  if (words.length === 0) throw new AppError('E_USAGE', 'no command is given; write it after --');
   const enter = ['-t', String(pid), '--user', '--preserve-credentials', '--net', '--mount', '--pid'];
-  const child = spawn('nsenter', [...enter, ...enterCommand(name, command)], {
+  const child = spawn('nsenter', [...enter, ...enterCommand(name, words)], {
     stdio: 'inherit',
     env: sandboxEnvironment(),
   });

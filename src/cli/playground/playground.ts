@@ -29,7 +29,7 @@ export async function runPlayground(options: PlaygroundOptions): Promise<number>
   const session = await claimSession(() => sandbox?.init());
   if (!session) {
     throw new AppError(
-      'E_SANDBOX',
+      'E_USAGE',
       'a playground of yours is running already; stop it with Ctrl-C, or try it from here:\n' +
         '  causeway playground exec east -- curl http://store.shop.gw.cluster.local',
     );
@@ -45,6 +45,8 @@ export async function runPlayground(options: PlaygroundOptions): Promise<number>
       },
     });
   } finally {
+    // Whoever drew on the terminal may have been killed before giving the cursor back.
+    if (process.stdout.isTTY) process.stdout.write('\x1b[?25h');
     session.close();
   }
 }

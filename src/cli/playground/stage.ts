@@ -16,6 +16,9 @@ export type Question = Pick<LoadPlan, 'host' | 'port' | 'protocol'>;
 /** How long the world may take to become what a scene waits for. A figure of how long it takes is shown, not judged. */
 const deadlineMs = 45_000;
 const deltaMs = 200;
+/** Requests per second: below what a client can do, so that it does not measure its own queue. */
+const measureRate = 500;
+const backgroundRate = 200;
 
 /** Clients that run on while a scene changes things. */
 export interface Background {
@@ -55,18 +58,20 @@ export class Stage {
   async measure(cluster: Cluster, question: Question, requests: number, when = ''): Promise<LoadResult> {
     this.record.doing = `${requests} ${unitOf(question)} from ${cluster.name}`;
     const tally = this.record.addTraffic(clientTitle(cluster, when), unitOf(question));
-    const load = this.#start(cluster, { ...question, requests, everyMs: deltaMs }, (delta) =>
-      tally.add(delta),
+    const load = this.#start(
+      cluster,
+      { ...question, requests, rate: measureRate, everyMs: deltaMs },
+      (delta) => tally.add(delta),
     );
     return await load.done;
   }
 
-  /** Keeps sending from a cluster's client, about 200 requests per second, until it is stopped. */
+  /** Keeps sending from a cluster's client until it is stopped. */
   background(cluster: Cluster, question: Question, when = ''): Background {
     const tally = this.record.addTraffic(clientTitle(cluster, when), unitOf(question));
     let recent = new Tally();
     const last = new Map<string, number>();
-    const load = this.#start(cluster, { ...question, rate: 200, everyMs: deltaMs }, (delta) => {
+    const load = this.#start(cluster, { ...question, rate: backgroundRate, everyMs: deltaMs }, (delta) => {
       tally.add(delta);
       recent.add(delta);
       for (const who of Object.keys(delta.result.answers)) last.set(who, this.#now());

@@ -14,7 +14,7 @@ export const canary: Scene = {
     const first = await stage.measure(east, checkout, 1_000, '90 to 10');
     stage.expectShares('90 to 10', first, shares(90, 10));
 
-    const during = stage.background(east, checkout, 'during the changes');
+    const during = stage.background(east, checkout, 'throughout');
     for (const [v1, v2] of [
       [50, 50],
       [0, 100],

@@ -20,6 +20,7 @@ export const podsComeAndGo: Scene = {
         labels: { app: 'store' },
       });
       await stage.expectAnswers(traffic, pod);
+      await stage.pass(1_500, `${pod.answer} takes its share`);
       await stage.takeAway(traffic, [pod]);
     }
     stage.expectNoFailure(await traffic.stop(), 'nothing failed while pods came and went');
