@@ -10,7 +10,9 @@ export class Bucket extends Cell {
   #few: unknown[] | undefined = [];
   #many: Map<string, unknown> | undefined;
   readonly #drop: () => void;
-  #sorted: readonly unknown[] | undefined;
+  #list: readonly unknown[] | undefined;
+  /** Of `#list`, with many records: a record that is replaced is found without sorting again. */
+  #listKeys: readonly string[] | undefined;
 
   constructor(drop: () => void) {
     super();
@@ -22,8 +24,12 @@ export class Bucket extends Cell {
   }
 
   list(): readonly unknown[] {
-    this.#sorted ??= [...this.entries()].sort(([a], [b]) => byText(a, b)).map(([, value]) => value);
-    return this.#sorted;
+    if (!this.#list) {
+      const sorted = [...this.entries()].sort(([a], [b]) => byText(a, b));
+      this.#list = sorted.map(([, value]) => value);
+      this.#listKeys = this.#many && sorted.map(([key]) => key);
+    }
+    return this.#list;
   }
 
   *entries(): Generator<readonly [key: string, value: unknown]> {
@@ -33,11 +39,14 @@ export class Bucket extends Cell {
   }
 
   put(key: string, value: unknown): void {
-    this.#sorted = undefined;
     if (!this.#few) {
+      const known = this.#many?.has(key) ?? false;
       this.#many?.set(key, value);
+      if (known) this.#replace(key, value);
+      else this.#list = undefined;
       return;
     }
+    this.#list = undefined;
     const i = this.#indexOf(key);
     if (i >= 0) this.#few[i + 1] = value;
     else this.#few = [...this.#few, key, value];
@@ -48,7 +57,7 @@ export class Bucket extends Cell {
   }
 
   remove(key: string): void {
-    this.#sorted = undefined;
+    this.#list = undefined;
     if (this.#few) {
       const i = this.#indexOf(key);
       if (i >= 0) this.#few.splice(i, 2);
@@ -58,6 +67,18 @@ export class Bucket extends Cell {
 
   override unobserved(): void {
     if (this.size === 0) this.#drop();
+  }
+
+  #replace(key: string, value: unknown): void {
+    const keys = this.#listKeys;
+    if (!this.#list || !keys) return;
+    let low = 0;
+    for (let high = keys.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if ((keys[middle] as string) < key) low = middle + 1;
+      else high = middle;
+    }
+    this.#list = this.#list.with(low, value);
   }
 
   #indexOf(key: string): number {

@@ -44,7 +44,7 @@ export interface Export {
   readonly kinds: readonly string[];
   readonly ready: number;
   readonly selected: number;
-  /** Sorted. */
+  /** Each address and port once, in an order that depends on them alone. */
   readonly endpoints: readonly RemoteEndpoint[];
   /** Who may take it: clusters that any entry selects; not empty. An empty entry is every cluster of the set. */
   readonly to: readonly ClusterSelector[];

@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type LabelSelector, requiredValues, selects } from './label-selector.ts';
+import { type LabelSelector, requiredValues, selects, without } from './label-selector.ts';
 
 const pods = [{}, { tier: 'web' }, { tier: 'db' }, { app: 'x' }, { app: 'x', tier: 'web' }] as const;
 
@@ -41,4 +42,31 @@ test('what an index can be asked for', () => {
     ['app', ['x']],
     ['tier', ['web', 'db']],
   ]);
+});
+
+test('what an index does not answer is left, whatever else is said of the label', () => {
+  const label = fc.constantFrom('app', 'tier');
+  const value = fc.constantFrom('x', 'y');
+  const labels = fc.dictionary(label, value, { maxKeys: 2 });
+  const expression = fc.oneof(
+    fc.record({
+      key: label,
+      operator: fc.constantFrom('In' as const, 'NotIn' as const),
+      values: fc.array(value),
+    }),
+    fc.record({ key: label, operator: fc.constantFrom('Exists' as const, 'DoesNotExist' as const) }),
+  );
+  const selector = fc.record({
+    matchLabels: labels,
+    matchExpressions: fc.array(expression, { maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(selector, labels, (asked, of) => {
+      for (const [required, values] of requiredValues(asked)) {
+        const rest = without(asked, required);
+        const indexed = Object.hasOwn(of, required) && values.includes(of[required] ?? '');
+        expect(indexed && (rest === undefined || selects(rest, of))).toBe(selects(asked, of));
+      }
+    }),
+  );
 });

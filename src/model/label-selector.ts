@@ -44,3 +44,19 @@ export function requiredValues(
       .map(({ key, values = [] }) => [key, [...new Set(values)]] as const),
   ];
 }
+
+/**
+ * What is left to check of objects that have a required value of `label`. Undefined: nothing. What else is said
+ * of the same label is kept.
+ */
+export function without(selector: LabelSelector, label: string): LabelSelector | undefined {
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  const said =
+    matchExpressions.filter(({ key }) => key === label).length + (Object.hasOwn(matchLabels, label) ? 1 : 0);
+  if (said > 1) return selector;
+  const rest = {
+    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(([key]) => key !== label)),
+    matchExpressions: matchExpressions.filter(({ key }) => key !== label),
+  };
+  return isEmptySelector(rest) ? undefined : rest;
+}

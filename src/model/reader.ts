@@ -1,7 +1,7 @@
 import type { Graph, Unit as GraphUnit } from './graph.ts';
 import type { IndexedKind, IndexName } from './indexes.ts';
 import type { InputKind, Inputs } from './inputs.ts';
-import { type LabelSelector, requiredValues, selects } from './label-selector.ts';
+import { type LabelSelector, requiredValues, selects, without } from './label-selector.ts';
 import type { ModelConfig } from './model-config.ts';
 import type { PodFacts } from './pod-facts.ts';
 import { byText } from './sorted-map.ts';
@@ -53,11 +53,14 @@ export class Reader {
     const buckets = rarest
       ? rarest[1].map((value) => index.bucket(namespace, rarest[0], value))
       : [index.all(namespace)];
+    // What the bucket stands for need not be asked of each pod.
+    const rest = rarest ? without(selector, rarest[0]) : selector;
     const pods: PodFacts[] = [];
     for (const bucket of buckets) {
       this.#graph.record(bucket);
-      for (const pod of bucket.list() as readonly PodFacts[])
-        if (selects(selector, pod.labels)) pods.push(pod);
+      for (const pod of bucket.list() as readonly PodFacts[]) {
+        if (rest === undefined || selects(rest, pod.labels)) pods.push(pod);
+      }
     }
     return buckets.length === 1 ? pods : pods.sort((a, b) => byText(a.name, b.name));
   }

@@ -4,7 +4,7 @@ import type { Reader, Unit } from '../reader.ts';
 import { ownCluster } from './cluster-selection.ts';
 import { type CompositeFacts, compositeFacts } from './composite-facts.ts';
 import { distribute, evenly } from './distribution.ts';
-import { type LocalEndpoints, noEndpoints } from './local-endpoints.ts';
+import { distinctEndpoints, type LocalEndpoints, noEndpoints } from './local-endpoints.ts';
 import { ownContribution } from './own-contribution.ts';
 import { remoteShares } from './remote-shares.ts';
 import { selectorEndpoints, xBackendEndpoints } from './selector-endpoints.ts';
@@ -24,7 +24,7 @@ export const backend: Unit<Backend> = {
       ...ownCluster(reader.config),
       own: true,
       selected: local.selected.length,
-      endpoints: local.endpoints,
+      endpoints: distinctEndpoints(local.endpoints),
     };
     return { key, policy: 'Even', groups: distribute([share], evenly, reader.config.region) };
   },

@@ -29,3 +29,13 @@ export const carriers: Unit<Carriers> = {
     return attached;
   },
 };
+
+/** Listener → the route that carries its traffic, by the Gateway's key. */
+export const carrying: Unit<ReadonlyMap<string, string>> = {
+  name: 'carrying',
+  compute: (reader, gateway) => {
+    const first = new Map<string, string>();
+    for (const [listener, [route]] of reader.unit(carriers, gateway)) if (route) first.set(listener, route);
+    return first;
+  },
+};

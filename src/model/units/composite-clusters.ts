@@ -42,7 +42,7 @@ export function compositeClusters(
     if (cluster === reader.config.cluster) continue;
     const offered = offers.get(cluster) ?? new Set();
     const unknown = referred.some((key) => !offered.has(key) && isWithheld(reader, facts, key));
-    const status = remoteStatus(reader, composite, facts, cluster, offered, unknown);
+    const status = remoteStatus(reader, facts, cluster, offered, unknown);
     clusters.push(status);
     if (status.state === 'Refused' || offered.size === 0 || unknown) continue;
     for (const key of referred.filter((k) => !offered.has(k))) {
@@ -76,7 +76,6 @@ function ownStatus(reader: Reader, keys: ReadonlySet<string>): ClusterStatus {
 
 function remoteStatus(
   reader: Reader,
-  composite: string,
   facts: CompositeFacts,
   name: string,
   offered: ReadonlySet<string>,
@@ -113,11 +112,7 @@ function remoteStatus(
     const message = `its endpoints are in network "${network}", to which there is no gateway`;
     return { name, state: 'Synced', reason: 'NoGatewayAddress', message };
   }
-  const some = reader
-    .list('Contribution', 'composite', composite)
-    .some(
-      (contribution) => contribution.cluster === name && usableEndpoints(reader, contribution).length > 0,
-    );
+  const some = [...offered].some((key) => reader.unit(usableEndpoints, `${key}/${name}`).length > 0);
   return some
     ? { name, state: 'Synced', reason: 'Synced' }
     : {

@@ -9,6 +9,7 @@ import { distinctEndpoints, readyCount } from './local-endpoints.ts';
 export interface Share extends ClusterFacts {
   readonly own: boolean;
   readonly selected: number;
+  /** Each address and port once. */
   readonly endpoints: readonly RemoteEndpoint[];
 }
 
@@ -70,8 +71,10 @@ export function distribute(
 function zonesOf(shares: readonly Share[]): readonly ZoneShare[] {
   const inOrder = [...shares].sort((a, b) => Number(b.own) - Number(a.own) || byText(a.cluster, b.cluster));
   const claimed = new Set<string>();
+  // Within a share everything is there once.
+  const alone = shares.filter(({ endpoints }) => endpoints.length > 0).length < 2;
   const zones = inOrder.flatMap((share): readonly ZoneShare[] => {
-    const endpoints = distinctEndpoints(share.endpoints, claimed);
+    const endpoints = alone ? share.endpoints : distinctEndpoints(share.endpoints, claimed);
     const byZone = Map.groupBy(endpoints, ({ zone }) => zone);
     return [...byZone].map(([zone, inZone]) => ({
       share,

@@ -2,7 +2,7 @@ import type { Frontend, FrontendKey, Port } from '../ir.ts';
 import type { ModelConfig } from '../model-config.ts';
 import type { Unit } from '../reader.ts';
 import { byText } from '../sorted-map.ts';
-import { carriers } from './carriers.ts';
+import { carrying } from './carriers.ts';
 import { gatewayVips, isGatewayAccepted } from './gateway-addresses.ts';
 import { listenerPlans } from './listeners.ts';
 import { type NamespacedName, parseKey } from './object-key.ts';
@@ -18,11 +18,11 @@ export const frontend: Unit<Frontend | undefined> = {
     if (!gateway || !isGatewayAccepted(reader, key)) return undefined;
     const vips = reader.unit(gatewayVips, key);
     if (vips.length === 0) return undefined;
-    const attached = reader.unit(carriers, key);
+    const carriers = reader.unit(carrying, key);
     const ports = (reader.unit(listenerPlans, key) ?? []).flatMap(
       ({ valid, protocol, port, name }): readonly Port[] => {
         if (!valid || !protocol) return [];
-        const carrier = attached.get(name)?.[0];
+        const carrier = carriers.get(name);
         const targets = carrier === undefined ? [] : reader.unit(routeTargets, carrier).targets;
         return [{ protocol, port, listeners: [name], targets }];
       },

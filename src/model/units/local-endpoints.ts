@@ -6,7 +6,7 @@ export const zoneLabel = 'topology.kubernetes.io/zone';
 
 /** Endpoints of this cluster behind one port of one back end. */
 export interface LocalEndpoints {
-  /** Names of all that are selected and not terminating, ready or not: `Pod/<name>`, or an address. */
+  /** All that are selected and not terminating, ready or not: names of pods, or `/<address>`. */
   readonly selected: readonly string[];
   readonly endpoints: readonly RemoteEndpoint[];
 }
@@ -27,19 +27,20 @@ export const readyCount = (endpoints: readonly RemoteEndpoint[]): number =>
   endpoints.reduce((count, { health }) => count + (health === 'Healthy' ? 1 : 0), 0);
 
 /**
- * Sorted by address and port, each address and port once: of two endpoints that share one, the first in the
- * order of `endpoints` stays. `claimed` has what is taken already, and gets what is taken now.
+ * Each address and port once: of two endpoints that share one, the first stays. `claimed` has what is taken
+ * already, and gets what is taken now.
  */
 export function distinctEndpoints(
   endpoints: readonly RemoteEndpoint[],
   claimed: Set<string> = new Set(),
 ): readonly RemoteEndpoint[] {
-  const kept: RemoteEndpoint[] = [];
-  for (const endpoint of endpoints) {
-    const { addresses, port } = endpoint;
-    if (addresses.some((address) => claimed.has(`${address} ${port}`))) continue;
+  return endpoints.filter(({ addresses, port }) => {
+    if (addresses.some((address) => claimed.has(`${address} ${port}`))) return false;
     for (const address of addresses) claimed.add(`${address} ${port}`);
-    kept.push(endpoint);
-  }
-  return kept.sort((a, b) => byText(a.addresses[0] ?? '', b.addresses[0] ?? '') || a.port - b.port);
+    return true;
+  });
+}
+
+export function byAddress(a: RemoteEndpoint, b: RemoteEndpoint): number {
+  return byText(a.addresses[0] ?? '', b.addresses[0] ?? '') || a.port - b.port;
 }

@@ -111,8 +111,12 @@ export const ownContribution: Unit<OwnContribution> = {
       if (member.as === 'service') return serviceEndpoints(reader, member.key, protocol, target);
       return xBackendEndpoints(reader, member.key, Number(target));
     });
+    const [only, ...others] = parts;
     const endpoints = distinctEndpoints(parts.flatMap((part) => part.endpoints));
-    const selected = new Set(parts.flatMap((part) => part.selected)).size;
+    const selected =
+      only && others.length === 0
+        ? only.selected.length
+        : new Set(parts.flatMap((part) => part.selected)).size;
     // A pod behind two ports is two endpoints.
     return { selected: Math.max(selected, readyCount(endpoints)), endpoints };
   },

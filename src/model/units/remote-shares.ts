@@ -1,9 +1,10 @@
-import type { Inputs, RemoteEndpoint } from '../inputs.ts';
+import type { RemoteEndpoint } from '../inputs.ts';
 import { usableAddresses } from '../pod-facts.ts';
-import type { Reader } from '../reader.ts';
+import type { Reader, Unit } from '../reader.ts';
 import { clusterOf, selectsCluster } from './cluster-selection.ts';
 import type { CompositeFacts } from './composite-facts.ts';
 import type { Share } from './distribution.ts';
+import { byAddress, distinctEndpoints } from './local-endpoints.ts';
 import { isServiceAddress } from './service-ranges.ts';
 
 /** How much is known of another cluster, for one composite. */
@@ -30,29 +31,31 @@ export function isReachable(reader: Reader, cluster: string): boolean {
 
 /** What admitted clusters contribute to a port and can be used, by cluster. */
 export function remoteShares(reader: Reader, facts: CompositeFacts, portKey: string): readonly Share[] {
-  return reader.list('Contribution', 'port', portKey).flatMap((contribution) => {
-    const { cluster, selected } = contribution;
+  return reader.list('Contribution', 'port', portKey).flatMap(({ cluster, selected }) => {
     const origin = reader.get('Origin', cluster);
     if (!origin || cluster === reader.config.cluster || !isAdmitted(reader, facts, cluster)) return [];
     if (!isReachable(reader, cluster) || standingOf(reader, facts, cluster) === 'Expired') return [];
-    return [{ ...clusterOf(origin), own: false, selected, endpoints: usableEndpoints(reader, contribution) }];
+    const endpoints = reader.unit(usableEndpoints, `${portKey}/${cluster}`);
+    return [{ ...clusterOf(origin), own: false, selected, endpoints }];
   });
 }
 
 /**
- * A peer can be wrong or hostile: what is no address that another host can have is left out, and so are our own
- * virtual addresses, behind which a peer could hide any Service of this cluster.
+ * What of a contribution can be used, by its key; each endpoint once, sorted. A peer can be wrong or hostile: what
+ * is no address that another host can have is left out, and so are our own virtual addresses, behind which a peer
+ * could hide any Service of this cluster.
  */
-export function usableEndpoints(
-  reader: Reader,
-  { endpoints }: Inputs['Contribution'],
-): readonly RemoteEndpoint[] {
-  return endpoints.flatMap((endpoint) => {
-    const { port } = endpoint;
-    if (!Number.isInteger(port) || port < 1 || port > 65535) return [];
-    const addresses = usableAddresses(endpoint.addresses).filter(
-      (address) => !isServiceAddress(reader.config, address),
-    );
-    return addresses.length === 0 ? [] : [{ ...endpoint, addresses }];
-  });
-}
+export const usableEndpoints: Unit<readonly RemoteEndpoint[]> = {
+  name: 'usableEndpoints',
+  compute: (reader, key) => {
+    const endpoints = (reader.get('Contribution', key)?.endpoints ?? []).flatMap((endpoint) => {
+      const { port } = endpoint;
+      if (!Number.isInteger(port) || port < 1 || port > 65535) return [];
+      const addresses = usableAddresses(endpoint.addresses).filter(
+        (address) => !isServiceAddress(reader.config, address),
+      );
+      return addresses.length === 0 ? [] : [{ ...endpoint, addresses }];
+    });
+    return distinctEndpoints(endpoints.sort(byAddress));
+  },
+};

@@ -4,7 +4,7 @@ import { conditionsOf } from '../conditions.ts';
 import type { Problem } from '../problem.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { attachment, type ParentAttachment, readRoute } from './attachment.ts';
-import { carriers } from './carriers.ts';
+import { carrying } from './carriers.ts';
 import type { StatusResult } from './gateway-class.ts';
 import { refOf } from './object-key.ts';
 import { routeTargets } from './route-targets.ts';
@@ -52,9 +52,9 @@ function youngerProblems(
   if (gateway === undefined) return [];
   const found = readRoute(reader, unitKey);
   if (!found) return [];
-  const attached = reader.unit(carriers, gateway);
+  const carriers = reader.unit(carrying, gateway);
   return listeners.flatMap((listener) => {
-    const carrier = attached.get(listener)?.[0];
+    const carrier = carriers.get(listener);
     if (carrier === undefined || carrier === unitKey) return [];
     return [
       {

@@ -2,7 +2,7 @@ import { type Family, familyOf } from '../../wire/address.ts';
 import type { RemoteEndpoint } from '../inputs.ts';
 import type { Protocol } from '../ir.ts';
 import { isEmptySelector, type LabelSelector } from '../label-selector.ts';
-import { type PodFacts, podPort } from '../pod-facts.ts';
+import type { PodFacts } from '../pod-facts.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { type LocalEndpoints, noEndpoints, zoneOfNode } from './local-endpoints.ts';
 import { parseKey } from './object-key.ts';
@@ -62,12 +62,16 @@ function endpointsOf(
   const endpoints: RemoteEndpoint[] = [];
   const selected: string[] = [];
   for (const pod of pods) {
-    if (!pod.terminating) selected.push(`Pod/${pod.name}`);
-    const port = podPort(pod, protocol, target);
-    if (pod.health === undefined || port === undefined) continue;
-    const addresses = families ? inFamilies(pod.addresses, families) : pod.addresses;
-    if (addresses.length === 0) continue;
-    endpoints.push({ addresses, port, zone: zoneOfNode(reader, pod.nodeName), health: pod.health });
+    if (!pod.terminating) selected.push(pod.name);
+    const port = pod.port(protocol, target);
+    const endpoint = port === undefined ? undefined : pod.endpoint(port, zoneOfNode(reader, pod.nodeName));
+    if (!endpoint) continue;
+    if (!families) {
+      endpoints.push(endpoint);
+      continue;
+    }
+    const addresses = inFamilies(pod.addresses, families);
+    if (addresses.length > 0) endpoints.push({ ...endpoint, addresses });
   }
   return { selected, endpoints };
 }

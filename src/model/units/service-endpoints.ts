@@ -2,7 +2,7 @@ import type { Inputs, RemoteEndpoint } from '../inputs.ts';
 import type { Protocol } from '../ir.ts';
 import { usableAddresses } from '../pod-facts.ts';
 import type { Reader, Unit } from '../reader.ts';
-import { type LocalEndpoints, noEndpoints, zoneOfNode } from './local-endpoints.ts';
+import { byAddress, type LocalEndpoints, noEndpoints, zoneOfNode } from './local-endpoints.ts';
 
 type Slice = Inputs['EndpointSlice'];
 
@@ -53,7 +53,8 @@ export function serviceEndpoints(
     if (!health || usable.length === 0) continue;
     endpoints.push({ addresses: usable, port: target, zone: zone ?? zoneOfNode(reader, nodeName), health });
   }
-  return { selected, endpoints };
+  // Their place in a slice says nothing, and changes.
+  return { selected, endpoints: endpoints.sort(byAddress) };
 }
 
 interface Found {
@@ -74,7 +75,8 @@ function collect(slice: Slice, portName: string, protocol: Protocol, into: Map<s
     // The addresses of one endpoint in a slice are interchangeable; consumers use the first.
     const address = addresses[0];
     if (address === undefined) continue;
-    const who = targetRef?.name ? `${targetRef.kind}/${targetRef.name}` : address;
+    const pod = targetRef?.kind === 'Pod' ? targetRef.name : '';
+    const who = pod === '' ? `/${address}` : pod;
     const before = into.get(who);
     if (before) {
       before.addresses.push(address);
