@@ -68,3 +68,12 @@ test('a missing or unknown setting says what was expected', async () => {
   await expect(parse('--config', config('- a\n'))).rejects.toThrow('expected a mapping');
   await expect(parse('--config', '/nowhere.yaml')).rejects.toThrow('/nowhere.yaml');
 });
+
+test('seconds are positive numbers', async () => {
+  const seconds = async (text: string): Promise<number> =>
+    (await parse('--cluster', 'x', '--zone', text)).milliseconds('zone');
+  expect(await seconds('0.5')).toBe(500);
+  expect(await seconds('30')).toBe(30_000);
+  for (const bad of ['0', '-1', 'soon', 'Infinity', '1e9'])
+    await expect(seconds(bad)).rejects.toThrow(`--zone: expected 0 < seconds <= 2000000, found ${bad}`);
+});

@@ -36,6 +36,16 @@ export class Settings {
     return typeof value === 'string' ? value : undefined;
   }
 
+  /** A positive number of seconds, as milliseconds. */
+  milliseconds(name: string): number {
+    const seconds = Number(this.text(name));
+    if (seconds > 0 && seconds <= maxSeconds) return seconds * 1000;
+    throw new AppError(
+      'E_USAGE',
+      `--${name}: expected 0 < seconds <= ${maxSeconds}, found ${this.text(name)}`,
+    );
+  }
+
   list(name: string): readonly string[] {
     const value = this.#values.get(name);
     return Array.isArray(value) ? (value as string[]) : typeof value === 'string' ? [value] : [];
@@ -45,6 +55,9 @@ export class Settings {
     return this.#values.get(name) === true;
   }
 }
+
+/** Timers of Node hold 31 bits of milliseconds. */
+const maxSeconds = 2_000_000;
 
 const variable = (name: string): string => `CAUSEWAY_${name.toUpperCase().replaceAll('-', '_')}`;
 

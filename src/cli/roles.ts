@@ -71,6 +71,12 @@ export function controllerCommand(): Command {
       default: '127.0.0.1:18000',
     },
     { name: 'relay', value: 'host:port', help: 'a relay to dial', list: true },
+    {
+      name: 'audit-interval',
+      value: 'seconds',
+      help: 'how often statuses and claims are compared with what was written',
+      default: '30',
+    },
     ...tls,
     ...operations,
   ];
@@ -88,6 +94,7 @@ export function controllerCommand(): Command {
       controllerName: s.text('controller-name'),
       listen: s.text('listen'),
       relays: s.list('relay'),
+      auditIntervalMs: s.milliseconds('audit-interval'),
       tls: tlsOf(s),
     });
   });
@@ -114,7 +121,7 @@ export function agentCommand(): Command {
       ...common(s),
       node: s.text('node'),
       controllers: s.list('controller'),
-      auditIntervalMs: Number(s.text('audit-interval')) * 1000,
+      auditIntervalMs: s.milliseconds('audit-interval'),
       tls: tlsOf(s),
     });
   });

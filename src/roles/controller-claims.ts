@@ -92,6 +92,11 @@ export class ControllerClaims {
     this.#coalescer.trigger();
   }
 
+  /** Puts the file right if somebody has changed it; resolves with whether. */
+  audit(): Promise<boolean> {
+    return this.#keeper.audit();
+  }
+
   async close(): Promise<void> {
     this.#coalescer.close();
     await this.#keeper.close();

@@ -17,6 +17,7 @@ import { formatProblem } from '../sources/file/file-problem.ts';
 import { type FileBatch, FileSource } from '../sources/file/file-source.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { CompileLoop } from './compile-loop.ts';
+import { ControllerAudit } from './controller-audit.ts';
 import { ControllerClaims } from './controller-claims.ts';
 import { controllerMetrics } from './controller-metrics.ts';
 import { ControllerRelays } from './controller-relays.ts';
@@ -40,6 +41,8 @@ export interface ControllerOptions {
   readonly listen: string;
   /** `host:port` of relays; empty: a cluster of its own. */
   readonly relays: readonly string[];
+  /** How often statuses and claims are compared with what was written; longer where that takes long. */
+  readonly auditIntervalMs: number;
   readonly tls: TlsFiles;
   readonly admin: string;
   readonly logLevel: string;
@@ -113,12 +116,22 @@ export async function startController(options: StartControllerOptions): Promise<
     controllerName: options.controllerName,
     clock,
     onDue: (key) => statuses.touch([key]),
+    onRepaired: (key) => audit.repaired(`the status of ${key}`),
   });
   const statuses = new OutputDriver({
     ...common,
     name: 'status',
     output: status,
     wanted: (key: string) => model.compiled.statuses.get(key),
+  });
+  const audit = new ControllerAudit({
+    ...common,
+    intervalMs: options.auditIntervalMs,
+    look: async () => {
+      if (await claims.audit()) audit.repaired('the file of claims');
+      statuses.touch(model.compiled.statuses.keys());
+      await statuses.settled();
+    },
   });
   let problems: FileBatch['problems'] = [];
   let port: number | undefined;
@@ -169,6 +182,7 @@ export async function startController(options: StartControllerOptions): Promise<
   lifecycle.add('xDS', () => xds.server?.close());
   lifecycle.add('loop', () => loop.close());
   lifecycle.add('files', () => files.close());
+  lifecycle.add('audit', () => audit.close());
   return {
     get waitingFor() {
       return port === undefined ? `the folder ${options.dir} has not been read whole yet` : undefined;

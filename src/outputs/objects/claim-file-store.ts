@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../runtime/errors.ts';
 import { writeAtomic } from '../../runtime/write-atomic.ts';
 import { formatClaims, parseClaims } from './claim-file.ts';
@@ -37,6 +38,12 @@ export class ClaimFileStore {
       state,
       fault: `${this.path}: ${found}; no address is given out or freed until it is put right (or it and ${this.#copy} are removed, once no node translates an old address)`,
     };
+  }
+
+  /** Both files say exactly this. */
+  async holds(state: ClaimState): Promise<boolean> {
+    const files = await Promise.all([read(this.path), read(this.#copy)]);
+    return files.every(({ text }) => text !== undefined && isDeepStrictEqual(parseClaims(text), state));
   }
 
   /** Rejects with E_STATE_WRITE: then nothing may be done that depends on it. */

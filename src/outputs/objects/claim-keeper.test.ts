@@ -303,3 +303,37 @@ test('design VIP killed at any point, what was told is on disk', async () => {
     }
   }
 });
+
+describe('an audit', () => {
+  const edits: readonly [string, () => void][] = [
+    ['an entry is taken out', () => edit(main(), (text) => text.replace(/^- .*"uid-a".*\n/m, ''))],
+    ['an address is another one', () => edit(main(), (text) => text.replace('10.96.0.2', '10.96.0.1'))],
+    ['the file is gone', () => rmSync(main())],
+    ['the file is no YAML', () => writeFileSync(main(), '{')],
+    ['the copy is gone', () => rmSync(copy())],
+    ['both are gone', () => [main(), copy()].map((path) => rmSync(path))],
+  ];
+  const edit = (path: string, change: (text: string) => string): void =>
+    writeFileSync(path, change(readFileSync(path, 'utf8')));
+
+  test.each(edits)('P7 puts the file right when %s', async (_, change) => {
+    const keeper = await open();
+    await keeper.update(inputs(['a']));
+    const before = [readFileSync(main(), 'utf8'), readFileSync(copy(), 'utf8')];
+    expect(await keeper.audit()).toBe(false);
+    change();
+    expect(await keeper.audit()).toBe(true);
+    expect([readFileSync(main(), 'utf8'), readFileSync(copy(), 'utf8')]).toEqual(before);
+    expect(await keeper.audit()).toBe(false);
+    expect(told(await keeper.update(inputs(['a'])))).toEqual([]);
+  });
+
+  test('writes nothing where nothing was given out, and nothing over a file that cannot be trusted', async () => {
+    expect(await (await open()).audit()).toBe(false);
+    expect(existsSync(main())).toBe(false);
+    writeFileSync(main(), '{');
+    const keeper = await open();
+    expect(await keeper.audit()).toBe(false);
+    expect(readFileSync(main(), 'utf8')).toBe('{');
+  });
+});

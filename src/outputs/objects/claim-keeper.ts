@@ -113,6 +113,16 @@ export class ClaimKeeper {
     return result;
   }
 
+  /**
+   * Looks whether the files still say what was saved, and saves it again where they do not: what this process knows
+   * counts, not what somebody made of its file. Resolves with whether they did not; never rejects.
+   */
+  audit(): Promise<boolean> {
+    const result = this.#tail.then(() => this.#audit());
+    this.#tail = result;
+    return result;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelRetry?.();
@@ -148,6 +158,18 @@ export class ClaimKeeper {
     this.#backoff.reset();
     this.#state = state;
     return this.#tell(failures);
+  }
+
+  async #audit(): Promise<boolean> {
+    if (this.#fault !== undefined || this.#state === noClaims) return false;
+    if (await this.#store.holds(this.#state)) return false;
+    try {
+      await this.#store.save(this.#state);
+      return true;
+    } catch (error) {
+      this.#options.log.warn({ error: messageOf(error) }, 'the file of claims is not what was saved');
+      return false;
+    }
   }
 
   #cleared(node: string, { acknowledged }: ClaimInputs): number {

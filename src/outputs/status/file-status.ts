@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { parse, stringify } from 'yaml';
@@ -16,6 +16,8 @@ export interface FileStatusOptions {
   readonly clock: Clock;
   /** Called when a summary that was held back may be written: `update` is due for this key. */
   readonly onDue: (key: string) => void;
+  /** Somebody had changed what is ours in a status, and it was put right. */
+  readonly onRepaired?: (key: string) => void;
 }
 
 const summaryMs = 30_000;
@@ -29,31 +31,40 @@ export class FileStatus implements Output<Status> {
   readonly #folder: string;
   /** key → when its summary was written last, and the timer for the next one. */
   readonly #summaries = new Map<string, { at: number; cancel?: () => void }>();
+  /** key → the status that its file holds, and how the file looked then. */
+  readonly #held = new Map<string, { readonly status: Status; readonly version: string }>();
 
   constructor(options: FileStatusOptions) {
     this.#options = options;
     this.#folder = join(options.stateFolder, 'status');
   }
 
-  async update(key: string, { ref, apiVersion, generation, status }: Status): Promise<void> {
+  async update(key: string, status: Status): Promise<void> {
     const path = this.#path(key);
+    const held = this.#held.get(key);
+    const known = held?.status === status;
+    if (known && held.version === (await versionOf(path))) return;
     const old = await readStatus(path);
-    const wanted = this.#withSettledSummary(key, status, old);
-    const { namespace, name } = ref;
+    const wanted = this.#withSettledSummary(key, status.status, old);
     const merged = mergeStatus(wanted, old, this.#context());
-    if (isDeepStrictEqual(plain(merged), old)) return;
-    const metadata = namespace === '' ? { name, generation } : { name, namespace, generation };
-    await this.#write(path, { apiVersion, kind: ref.kind, metadata, status: merged });
-    if ('summary' in merged && !isDeepStrictEqual(plain(merged.summary), old.summary)) {
-      this.#summaries.get(key)?.cancel?.();
-      this.#summaries.set(key, { at: this.#options.clock.now() });
+    if (!isDeepStrictEqual(plain(merged), old)) {
+      await this.#write(path, { ...headOf(status), status: merged });
+      if (known) this.#options.onRepaired?.(key);
+      if ('summary' in merged && !isDeepStrictEqual(plain(merged.summary), old.summary)) {
+        this.#summaries.get(key)?.cancel?.();
+        this.#summaries.set(key, { at: this.#options.clock.now() });
+      }
     }
+    // A summary that is held back makes it another status than this.
+    if (wanted === status.status) this.#held.set(key, { status, version: await versionOf(path) });
+    else this.#held.delete(key);
   }
 
   /** What others wrote to it stays. */
   async delete(key: string): Promise<void> {
     this.#summaries.get(key)?.cancel?.();
     this.#summaries.delete(key);
+    this.#held.delete(key);
     const path = this.#path(key);
     const object = await readObject(path);
     const merged = mergeStatus({}, fieldsOf(object.status), this.#context());
@@ -117,6 +128,25 @@ export class FileStatus implements Output<Status> {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+
+function headOf({ ref, apiVersion, generation }: Status): Fields {
+  const { kind, namespace, name } = ref;
+  return {
+    apiVersion,
+    kind,
+    metadata: namespace === '' ? { name, generation } : { name, namespace, generation },
+  };
+}
+
+/** Changes with every change of the file; empty: there is none. */
+async function versionOf(path: string): Promise<string> {
+  try {
+    const { ino, size, mtimeNs } = await stat(path, { bigint: true });
+    return `${ino}:${size}:${mtimeNs}`;
+  } catch {
+    return '';
+  }
+}
 
 /** A file that is not there, or that somebody broke, is an empty status: it will be written anew. */
 async function readObject(path: string): Promise<Fields> {
