@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { familyOf } from '../wire/address.ts';
 import type { Compiled, Touched } from './compiled.ts';
 import type { Change } from './inputs.ts';
 import { Model } from './model.ts';
@@ -362,6 +363,7 @@ test('incremental equals from scratch, whatever changes when', () => {
         expect(model.compiled.problems.filter(({ code }) => code === 'Internal')).toEqual([]);
         expectTouched(before, snapshot(model.compiled), touched);
         expectSorted(model.compiled);
+        expectSound(model.compiled);
         count(model.compiled, seen);
       }
     }),
@@ -439,6 +441,29 @@ function expectSorted({ frontends, backends, nodes, statuses, claims, exports, i
   for (const rows of [frontends, backends, nodes, statuses, claims, exports, imports]) {
     const keys = [...rows.keys()];
     expect(keys).toEqual([...keys].sort());
+  }
+}
+
+/** What outputs take for granted. */
+function expectSound({ frontends, backends, statuses }: Compiled): void {
+  const targets = [...frontends.values()].flatMap(({ ports }) => ports.flatMap((p) => p.targets));
+  expect(new Set(targets.flatMap(({ backend }) => backend ?? []))).toEqual(new Set(backends.keys()));
+  for (const { vips } of frontends.values()) expect(new Set(vips.map(familyOf)).size).toBe(vips.length);
+  for (const { key, groups } of backends.values()) {
+    const priorities = [...new Set(groups.map((g) => g.priority))].sort((a, b) => a - b);
+    expect(priorities, key).toEqual(priorities.map((_, i) => i));
+    const places = groups.map((g) => `${g.cluster} ${g.zone}`);
+    expect(places, key).toEqual([...new Set(places)].sort());
+    const endpoints = groups.flatMap((g) => g.endpoints);
+    const addresses = endpoints.flatMap((e) => e.addresses.map((address) => `${address} ${e.port}`));
+    expect(addresses.length, key).toBe(new Set(addresses).size);
+    if (endpoints.length > 0) expect(groups.some((g) => g.weight > 0)).toBe(true);
+  }
+  for (const { generation, status } of statuses.values()) {
+    const text = JSON.stringify(status);
+    const observed = [...text.matchAll(/"observedGeneration":(\d+)/g)].map((m) => Number(m[1]));
+    expect(observed.length).toBeGreaterThan(0);
+    expect(observed.every((g) => g === generation)).toBe(true);
   }
 }
 
