@@ -23,12 +23,7 @@ function rows(schema: Node, path: string): Row[] {
       child.default === undefined ? (required ? 'required' : '') : `\`${JSON.stringify(child.default)}\``;
     const nested = child.items ?? child;
     const suffix = child.items ? '[]' : '';
-    if (
-      child.type !== 'object' ||
-      child.additionalProperties ||
-      child.description ||
-      fallback === 'required'
-    ) {
+    if (child.type !== 'object' || child.additionalProperties || child.description) {
       found.push({ field, type: typeOf(child), fallback, about: child.description?.toString() ?? '' });
     }
     found.push(...rows(nested, field + suffix));

@@ -94,7 +94,7 @@ const distribution = withRules(
       return [];
     },
     {
-      rule: "self.policy == 'Ordered' ? has(self.order) : !has(self.order)",
+      rule: "(has(self.policy) && self.policy == 'Ordered') == has(self.order)",
       message: 'order must be set with policy Ordered, and only then',
     },
   ),

@@ -48,6 +48,14 @@ function faults(schema: Node, path: string): string[] {
   for (const field of schema.required ?? []) {
     if (!schema.properties?.[field]) found.push(`${path}: requires ${field}, which it does not have`);
   }
+  // A default is judged by the rules before the defaults inside it are filled in.
+  for (const { rule } of (schema['x-kubernetes-validations'] as { rule: string }[] | undefined) ?? []) {
+    for (const [, field = ''] of rule.matchAll(/\bself\.(\w+)(?!\w*\()/g)) {
+      if (!schema.required?.includes(field) && !rule.includes(`has(self.${field})`)) {
+        found.push(`${path}: a rule reads ${field}, which may be absent`);
+      }
+    }
+  }
   if (schema.default !== undefined) {
     for (const error of validate(schema, schema.default, path).errors)
       found.push(`default of ${error.path}: ${error.message}`);
@@ -70,6 +78,8 @@ test('the check of structural schemas finds what is wrong', () => {
   expect(faults({ type: 'object', patternProperties: {} }, 'x')).toEqual([
     'x: patternProperties is forbidden',
   ]);
+  const rule = { type: 'object', properties: {}, 'x-kubernetes-validations': [{ rule: 'self.a == 1' }] };
+  expect(faults(rule, 'x')).toEqual(['x: a rule reads a, which may be absent']);
   expect(faults({ type: 'integer', minimum: 1, maximum: 2, default: 3 }, 'x')).toHaveLength(1);
 });
 

@@ -84,14 +84,19 @@ export function isQualifiedName(key: string): boolean {
   return slash < 0 || (prefix.length <= 253 && keyPrefix.test(prefix));
 }
 
-const qualifiedKeys = rule<Record<string, unknown>>((entries) =>
-  Object.keys(entries)
-    .filter((key) => !isQualifiedName(key))
-    .map((key) => ({
-      path: `[${JSON.stringify(key.slice(0, 80))}]`,
-      message:
-        'expected a key as "name" or "prefix/name" (name: letters, digits, "-", "_", "."; at most 63), found this key',
-    })),
+const qualifiedKeys = rule<Record<string, unknown>>(
+  (entries) =>
+    Object.keys(entries)
+      .filter((key) => !isQualifiedName(key))
+      .map((key) => ({
+        path: `[${JSON.stringify(key.slice(0, 80))}]`,
+        message:
+          'expected a key as "name" or "prefix/name" (name: letters, digits, "-", "_", "."; at most 63), found this key',
+      })),
+  {
+    rule: 'self.all(key, !format.qualifiedName().validate(key).hasValue())',
+    message: 'keys must be label keys: "name" or "prefix/name"',
+  },
 );
 
 /** Labels of an object, or the labels a selector asks for. */
