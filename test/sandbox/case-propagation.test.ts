@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startLoad } from '../../src/cli/playground/load-process.ts';
 import { podObject } from '../../src/cli/playground/pod-objects.ts';
@@ -10,6 +12,7 @@ const host = 'web.shop.gw.cluster.local';
 /** The name is in east, all pods are in west. */
 const world = caseWorld({
   clusters: { east: { nodes: ['e1', 'e2'], dataPlane: true }, west: { nodes: ['w1', 'w2'] } },
+  flags: { controller: ['--audit-interval', '1'], agent: ['--audit-interval', '1'] },
   prepare: async (w) => {
     w.cluster('east').objects.write('web.yaml', ...consumerOf('web'));
     w.cluster('west').objects.write('web.yaml', ...providerOf('web'));
@@ -98,6 +101,44 @@ test('P6 a cluster taken off the list leaves, and comes back with exactly what i
   w.plane.setMembers(['east', 'west']);
   await w.leadsTo('east', vip, at(8080));
   await until('west is Synced', () => expect(w.standing('east', 'web', 'west')).toBe('Synced Synced'));
+});
+
+test('P7 what is changed by hand in the kernel, among the claims and in a status is put right', async () => {
+  const w = world();
+  const { stateDir } = w.cluster('east');
+  const vip = await w.programmed('east', 'web');
+  await w.leadsTo('east', vip, at(8080));
+  const onNode = w.cluster('east').node('e1').namespace;
+  const claims = join(stateDir, 'claims.yaml');
+  const status = join(stateDir, 'status', 'Gateway', 'shop_web.yaml');
+  const edit = (path: string, change: (text: string) => string): void => {
+    const text = change(readFileSync(path, 'utf8'));
+    expect(text, path).not.toBe(readFileSync(path, 'utf8'));
+    writeFileSync(path, text);
+  };
+  const repairs = async (): Promise<number> =>
+    ((await w.metric('east controller', 'drift_repaired_total')) ?? 0) +
+    ((await w.metric('east agent e1', 'drift_repaired_total')) ?? 0);
+  // Later claims may come and go; that this one is there is what counts.
+  await until('the claim is in the file', () => expect(readFileSync(claims, 'utf8')).toContain(`"${vip}"`));
+  const before = await repairs();
+  const deleted = await onNode.run([
+    'nft',
+    'delete',
+    'element',
+    'inet',
+    'causeway',
+    'vip4',
+    `{ ${vip} . tcp . 80 }`,
+  ]);
+  expect(deleted).toMatchObject({ code: 0, stderr: '' });
+  edit(claims, (text) => text.replace(new RegExp(`^- .*"${vip}".*\\n`, 'm'), ''));
+  edit(status, (text) => text.replace(vip, '192.0.2.1'));
+
+  await w.leadsTo('east', vip, at(8080));
+  await until('the claim is back', () => expect(readFileSync(claims, 'utf8')).toContain(`"${vip}"`));
+  await until('the status has the address', () => expect(w.vip('east', 'web')).toBe(vip));
+  await until('each repair is counted', async () => expect(await repairs()).toBe(before + 3));
 });
 
 test('P11 another target port in the other cluster is followed, and nothing fails', async () => {
