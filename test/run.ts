@@ -20,12 +20,19 @@ const vitest = join(modules, 'vitest', 'vitest.mjs');
 let passed = 0;
 let failed = 0;
 
-const say = (text: string): void => console.log(`\n── ${text}`);
+let interrupted = false;
+
+function begin(title: string): void {
+  if (interrupted) process.exit(130);
+  console.log(`\n── ${title}`);
+}
 
 /** Runs a command to its end; one that hangs is killed. Resolves with its exit code. */
 function run(file: string, argv: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {
   return new Promise((resolve) => {
-    const child = spawn(file, argv, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+    // Whatever ends this process ends the stage too.
+    const bound = ['--pdeathsig', 'KILL', file, ...argv];
+    const child = spawn('setpriv', bound, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
     const limit = setTimeout(() => child.kill('SIGKILL'), stageLimitMs);
     const end = (code: number): void => {
       clearTimeout(limit);
@@ -41,7 +48,7 @@ function run(file: string, argv: readonly string[], env: NodeJS.ProcessEnv = {})
 
 /** A stage that is not a run of vitest: it counts as one test, unless only some tests were asked for. */
 async function stage(title: string, command: () => Promise<number>): Promise<boolean> {
-  say(title);
+  begin(title);
   const ok = (await command()) === 0;
   if (!ok) failed += 1;
   else if (args.length === 0) passed += 1;
@@ -50,7 +57,7 @@ async function stage(title: string, command: () => Promise<number>): Promise<boo
 
 /** A run of vitest. One that ends badly without having counted a failure is itself a failure. */
 async function tests(project: string, command: (argv: string[], env: NodeJS.ProcessEnv) => Promise<number>) {
-  say(`tests: ${project}`);
+  begin(`tests: ${project}`);
   const counts = join(temporary, `${project}.counts`);
   const argv = [vitest, 'run', '--project', project, '--passWithNoTests', ...args];
   const code = await command(argv, { CAUSEWAY_TEST_COUNTS: counts });
@@ -87,9 +94,12 @@ async function sandboxed(argv: readonly string[], env: NodeJS.ProcessEnv): Promi
 
 const node = process.execPath;
 watchParent(() => process.exit(1));
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // A stage that was interrupted fails; the ones after it are not started.
-  process.on(signal, () => setTimeout(() => process.exit(130), 3_000));
+  process.on(signal, () => {
+    interrupted = true;
+    setTimeout(() => process.exit(130), 5_000).unref();
+  });
 }
 
 if (args.length === 0) {
@@ -109,7 +119,6 @@ await tests('unit', (argv, env) => run(node, argv, env));
 await tests('sandbox', sandboxed);
 await tests('launch', (argv, env) => run(node, argv, env));
 
-rmSync(temporary, { recursive: true, force: true });
 if (passed === 0 && failed === 0) {
   console.error(`no test matches ${args.join(' ')}`);
   failed = 1;
