@@ -51,6 +51,8 @@ export const problemCodes = {
   PeerUnsupported: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },
   PortNotOffered: { type: 'Conflicted', status: 'True', reason: 'PortConflict' },
   NoPortDeclared: { type: 'Accepted', status: 'True', reason: 'Accepted' },
+  // The cluster
+  ClusterPropertyDiffers: null,
   // The program
   Internal: null,
 } as const satisfies Record<string, Mapping | null>;

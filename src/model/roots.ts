@@ -1,6 +1,7 @@
 import type { InputKind } from './inputs.ts';
 import type { Unit } from './reader.ts';
 import { routeUnitKey } from './units/attachment.ts';
+import { clusterPropertyProblems } from './units/cluster-property.ts';
 import { compositeExports } from './units/composite-exports.ts';
 import { compositeStatus } from './units/composite-status.ts';
 import { frontend, gatewayFrontendKey } from './units/frontend.ts';
@@ -61,4 +62,5 @@ export const roots: readonly Root[] = [
   status('XEndpointSelector', selectorStatus),
   status('XBackend', xBackendStatus),
   root('Node', nodeFacts, 'nodes'),
+  status('ClusterProperty', clusterPropertyProblems),
 ];
