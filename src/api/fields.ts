@@ -76,7 +76,7 @@ export const ipFamily = (extra: Extra = {}) => choice(['IPv4', 'IPv6'], extra);
 const keyPrefix = new RegExp(`^${subdomain}$`);
 const keyName = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 
-export function isQualifiedName(key: string): boolean {
+function isQualifiedName(key: string): boolean {
   const slash = key.indexOf('/');
   const name = key.slice(slash + 1);
   const prefix = key.slice(0, Math.max(0, slash));
