@@ -6,6 +6,7 @@ import type { InputKind, RemoteEndpoint } from './inputs.ts';
 import type { Backend, Endpoint, Frontend, Group, Ir, Port } from './ir.ts';
 import { portSegment } from './keys.ts';
 import type { ModelConfig } from './model-config.ts';
+import type { Problem } from './problem.ts';
 
 /**
  * The text format of /debug/inputs and /debug/ir, which is that of the golden files: plain values, for YAML or
@@ -54,10 +55,7 @@ export function dumpCompiled(compiled: Compiled): Plain {
       endpoints: endpoints.map((endpoint) => dumpRemote(endpoint)),
     })),
     imports: [...compiled.imports],
-    problems: compiled.problems.map(
-      ({ code, ref, path, message }) =>
-        `${code} ${ref.kind} ${ref.namespace}/${ref.name}${path === '' ? '' : ` ${path}`}: ${message}`,
-    ),
+    problems: compiled.problems.map(problemText),
   };
   return Object.fromEntries(
     Object.entries(all).filter(([, table]) => Object.keys(table as object).length > 0),
@@ -143,3 +141,7 @@ function compactConditions(conditions: readonly Condition[], generation: number)
     ]),
   );
 }
+
+/** A problem on one line. */
+export const problemText = ({ code, ref, path, message }: Problem): string =>
+  `${code} ${ref.kind} ${ref.namespace}/${ref.name}${path === '' ? '' : ` ${path}`}: ${message}`;

@@ -29,21 +29,12 @@ export class ControllerXds {
   readonly #output: XdsOutput;
   readonly #options: ControllerXdsOptions;
   readonly #ready = new Set<string>();
-  #server: XdsServer | undefined;
 
   constructor(options: ControllerXdsOptions) {
     this.#options = options;
     this.acks = new AckTracker({ head: () => this.#log.position, onChange: options.onAcks });
     const { set, cluster: name, epoch } = options;
     this.#output = new XdsOutput({ log: this.#log, acks: this.acks, origin: { set, cluster: name, epoch } });
-  }
-
-  get position(): number {
-    return this.#log.position;
-  }
-
-  get server(): XdsServer | undefined {
-    return this.#server;
   }
 
   /** The first call opens the log, so it must be given everything. Returns the log's position. */
@@ -66,9 +57,9 @@ export class ControllerXds {
   }
 
   /** Throws E_LISTEN or E_TLS_LOAD. */
-  async serve(): Promise<XdsServer> {
+  serve(): Promise<XdsServer> {
     const { listen, tls, set, log, metrics, cluster: own } = this.#options;
-    this.#server = await startXdsServer({
+    return startXdsServer({
       listen,
       credentials: serverCredentials(tls),
       identify: (call) => identifyCall(call, { set, roles: ['agent', 'dns'], cluster: own }),
@@ -78,6 +69,5 @@ export class ControllerXds {
       logger: log,
       metrics,
     });
-    return this.#server;
   }
 }

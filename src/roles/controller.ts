@@ -1,5 +1,5 @@
 import type { Compiled, Touched } from '../model/compiled.ts';
-import { dumpCompiled, dumpInputs, dumpIr } from '../model/dump.ts';
+import { dumpCompiled, dumpInputs, dumpIr, problemText } from '../model/dump.ts';
 import type { Change } from '../model/inputs.ts';
 import { Model } from '../model/model.ts';
 import { FileStatus } from '../outputs/status/file-status.ts';
@@ -76,8 +76,8 @@ export interface StartControllerOptions extends Omit<ControllerOptions, 'admin' 
 export interface Controller {
   /** Why it does not serve yet; undefined once it does. Peers are never waited for. */
   readonly waitingFor: string | undefined;
-  /** Of the xDS server, once it serves. */
-  readonly port: number | undefined;
+  /** Of the xDS server. */
+  readonly port: number;
   readonly debug: Readonly<Record<string, () => string>>;
   close(): Promise<void>;
 }
@@ -134,7 +134,7 @@ export async function startController(options: StartControllerOptions): Promise<
     },
   });
   let problems: FileBatch['problems'] = [];
-  let port: number | undefined;
+  let started = false;
 
   const onAcks = (): void => {
     programming.look();
@@ -150,13 +150,6 @@ export async function startController(options: StartControllerOptions): Promise<
     programming.look();
   };
 
-  const serve = async (): Promise<void> => {
-    programming.restore(await readProgrammed(state));
-    loop.start();
-    port = (await xds.serve()).port;
-    log.info({ port, frontends: model.compiled.frontends.size }, 'xDS is served');
-  };
-
   const files = new FileSource({
     folder: options.dir,
     stateFolder: state,
@@ -169,9 +162,14 @@ export async function startController(options: StartControllerOptions): Promise<
       claims.followObjects(batch);
       loop.push(batch.changes);
       synced.set({ cluster }, batch.complete ? 1 : 0);
-      if (batch.complete && port === undefined) await serve();
+      if (!batch.complete || started) return;
+      programming.restore(await readProgrammed(state));
+      started = true;
+      loop.start();
     },
   });
+  // It answers nobody before the first compilation: what is absent is not known to be absent.
+  const server = await xds.serve();
   files.start();
   lifecycle.add('claims', () => claims.close());
   lifecycle.add('statuses', async () => {
@@ -179,26 +177,29 @@ export async function startController(options: StartControllerOptions): Promise<
     status.close();
   });
   lifecycle.add('relays', () => links?.close());
-  lifecycle.add('xDS', () => xds.server?.close());
+  lifecycle.add('xDS', () => server.close());
+  lifecycle.add('programming', () => programming.close());
   lifecycle.add('loop', () => loop.close());
   lifecycle.add('files', () => files.close());
   lifecycle.add('audit', () => audit.close());
   return {
     get waitingFor() {
-      return port === undefined ? `the folder ${options.dir} has not been read whole yet` : undefined;
+      return started ? undefined : `the folder ${options.dir} has not been read whole yet`;
     },
-    get port() {
-      return port;
-    },
+    port: server.port,
     debug: {
       inputs: () =>
         [...dumpInputs(model.config, model.inputs)].map((document) => yamlText(document)).join('---\n'),
       ir: () => yamlText(dumpIr(model.compiled)),
       wanted: () => yamlText(dumpCompiled(model.compiled)),
-      problems: () => problems.map((p) => `${formatProblem(p, options.dir)}\n`).join('\n'),
+      problems: () =>
+        [
+          ...problems.map((p) => `${formatProblem(p, options.dir)}\n`),
+          ...model.compiled.problems.map((p) => `● ${problemText(p)}\n`),
+        ].join('\n'),
       nodes: () => yamlText(xds.acks.snapshot()),
       claims: () => yamlText(claims.debug),
-      streams: () => yamlText(xds.server?.streams() ?? []),
+      streams: () => yamlText(server.streams()),
     },
     close: () => lifecycle.close(),
   };
