@@ -5,6 +5,7 @@
 export const errorCodes = {
   E_USAGE: 'a flag, variable or config value is not usable',
   E_FILE_READ: 'a file or folder cannot be read',
+  E_STATE_READ: 'what must be remembered over restarts cannot be read',
   E_STATE_WRITE: 'the state folder cannot be written',
   E_LISTEN: 'an address cannot be listened on',
   E_TLS_LOAD: 'a certificate, key or CA cannot be loaded',

@@ -13,6 +13,8 @@ export interface StoredClaims {
    * all, so nothing may be given out or freed.
    */
   readonly fault?: string;
+  /** Neither can be trusted: what is bound is not known. */
+  readonly lost?: boolean;
 }
 
 /** `STATE/claims.yaml`, and a copy of it that tells what was bound should the first be damaged. */
@@ -32,10 +34,12 @@ export class ClaimFileStore {
     const copy = await read(this.#copy);
     const saved = copy.text === undefined ? undefined : parseClaims(copy.text);
     if (main.missing && copy.missing) return { state: noClaims };
-    const state = saved === undefined || typeof saved === 'string' ? noClaims : saved;
+    const lost = saved === undefined || typeof saved === 'string';
+    const state = lost ? noClaims : saved;
     const found = main.missing ? 'it is missing, while its copy is there' : (parsed ?? main.fault);
     return {
       state,
+      lost,
       fault: `${this.path}: ${found}; no address is given out or freed until it is put right (or it and ${this.#copy} are removed, once no node translates an old address)`,
     };
   }

@@ -192,16 +192,14 @@ describe('a file that cannot be trusted', () => {
     expect(keeper.claims).toMatchObject([{ gateway: { name: 'a' }, state: 'bound' }]);
   });
 
-  test('both damaged: nothing is given out at all', async () => {
+  test('both damaged: it does not start, since every Gateway would lose its address', async () => {
     await used();
     writeFileSync(main(), '{');
     writeFileSync(copy(), '{');
-    const keeper = await open(['10.96.0.0/29']);
-    expect(told(keeper.initial())).toEqual([]);
-    expect(told(await keeper.update(inputs(['a', 'b'])))).toEqual([
-      'shop/a: NotAssigned',
-      'shop/b: NotAssigned',
-    ]);
+    await expect(open(['10.96.0.0/29'])).rejects.toMatchObject({
+      code: 'E_STATE_READ',
+      message: expect.stringContaining(main()),
+    });
   });
 
   test('is used again as soon as it is put right', async () => {
@@ -221,25 +219,21 @@ describe('a file that cannot be trusted', () => {
   });
 });
 
-test('a claim that cannot be saved is not given out until it is', async () => {
+test('a state folder that cannot be looked into says nothing about claims: it does not start', async () => {
   const blocked = join(state, 'not-a-folder');
   writeFileSync(blocked, '');
-  const keeper = await ClaimKeeper.open({
-    stateFolder: join(blocked, 'state'),
-    ranges: ['10.96.0.0/30'],
-    clock,
-    random: () => 0.5,
-    log: silentLog,
-    onDue: () => {
-      due += 1;
-    },
-  });
-  // A folder that cannot even be looked into says nothing about claims.
-  expect(keeper.fault).toBeDefined();
+  const options = { ranges: ['10.96.0.0/30'], clock, random: () => 0.5, log: silentLog, onDue: () => {} };
+  const opening = ClaimKeeper.open({ ...options, stateFolder: join(blocked, 'state') });
+  await expect(opening).rejects.toMatchObject({ code: 'E_STATE_READ' });
+});
+
+test('a claim that cannot be saved is not given out until it is', async () => {
+  const keeper = await open(['10.96.0.0/30']);
+  mkdirSync(join(state, '.claims.yaml.new'));
   expect(told(await keeper.update(inputs(['a'])))).toEqual(['shop/a: NotAssigned']);
   clock.advance(1000);
   expect(due).toBeGreaterThan(0);
-  rmSync(blocked);
+  rmSync(join(state, '.claims.yaml.new'), { recursive: true });
   expect(told(await keeper.update(inputs(['a'])))).toEqual(['10.96.0.2 a bound', '-ClaimFailure shop/a']);
 });
 
@@ -331,6 +325,7 @@ describe('an audit', () => {
   test('writes nothing where nothing was given out, and nothing over a file that cannot be trusted', async () => {
     expect(await (await open()).audit()).toBe(false);
     expect(existsSync(main())).toBe(false);
+    await (await open()).update(inputs(['a']));
     writeFileSync(main(), '{');
     const keeper = await open();
     expect(await keeper.audit()).toBe(false);

@@ -3,9 +3,9 @@ import type { WantedClaim } from '../../model/compiled.ts';
 import type { Change, Claim, ClaimFailure } from '../../model/inputs.ts';
 import { Backoff } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { messageOf } from '../../runtime/errors.ts';
+import { AppError, messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
-import { ClaimFileStore } from './claim-file-store.ts';
+import { ClaimFileStore, type StoredClaims } from './claim-file-store.ts';
 import { type ClaimState, holders, noClaims } from './claim-state.ts';
 import { type ClaimFacts, decide } from './decide.ts';
 
@@ -63,10 +63,14 @@ export class ClaimKeeper {
     this.#backoff = new Backoff({ minMs: 200, maxMs: 10_000, random: options.random });
   }
 
-  /** Reads what is on disk; a file that is damaged is no rejection. */
+  /**
+   * Reads what is on disk. Rejects with E_STATE_READ when neither the file nor its copy can be trusted: to go on
+   * would take every Gateway's address from its nodes.
+   */
   static async open(options: ClaimKeeperOptions): Promise<ClaimKeeper> {
     const keeper = new ClaimKeeper(options);
-    await keeper.#load();
+    const { lost, fault } = await keeper.#load();
+    if (lost) throw new AppError('E_STATE_READ', fault ?? '');
     return keeper;
   }
 
@@ -176,8 +180,9 @@ export class ClaimKeeper {
     return this.#marks.findLast(({ position }) => acknowledged(node, position))?.sequence ?? 0;
   }
 
-  async #load(): Promise<void> {
-    const { state, fault } = await this.#store.load();
+  async #load(): Promise<StoredClaims> {
+    const stored = await this.#store.load();
+    const { state, fault } = stored;
     if (fault !== undefined && fault !== this.#fault) {
       this.#options.log.error({ error: fault }, 'claims cannot be trusted; no address is given out');
     }
@@ -187,7 +192,8 @@ export class ClaimKeeper {
     this.#loaded = true;
     this.#fault = fault;
     this.#state = state;
-    if (fault !== undefined) this.#retry();
+    if (fault !== undefined && !stored.lost) this.#retry();
+    return stored;
   }
 
   /** Gateways that would have no address, and why. */
