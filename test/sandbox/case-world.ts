@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { Cluster } from '../../src/cli/playground/cluster.ts';
 import { ControlPlane, type RoleFlags } from '../../src/cli/playground/control-plane.ts';
@@ -232,10 +234,12 @@ export class CaseWorld {
       `── ${name}${this.supervisor.alive(name) ? '' : ' (not running)'}`,
       ...this.supervisor.tail(name, 12),
     ]);
-    const statuses = [...this.network.clusters.keys()].flatMap((cluster) =>
-      ['Gateway', 'CompositeBackend'].map(
-        (kind) => `${cluster} ${kind}/web: ${JSON.stringify(this.status(cluster, kind, 'web'))}`,
-      ),
+    const statuses = [...this.network.clusters.values()].flatMap(({ name, stateDir }) =>
+      ['Gateway', 'CompositeBackend'].flatMap((kind) => {
+        const folder = join(stateDir, 'status', kind);
+        const files = existsSync(folder) ? readdirSync(folder) : [];
+        return files.map((file) => `── ${name} ${kind}\n${readFileSync(join(folder, file), 'utf8')}`);
+      }),
     );
     return [...lines, ...statuses].join('\n');
   }
