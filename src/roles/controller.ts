@@ -147,7 +147,7 @@ export async function startController(options: StartControllerOptions): Promise<
     links?.update(compiled, touched);
     if (!touched) statuses.prune(new Set(compiled.statuses.keys()));
     statuses.touch(touched ? touched.statuses : compiled.statuses.keys());
-    programming.look();
+    programming.compiled();
   };
 
   const files = new FileSource({

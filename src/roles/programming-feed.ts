@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change, Programming } from '../model/inputs.ts';
 import type { AckTracker } from '../outputs/xds/acks.ts';
+import { heldByAll } from '../outputs/xds/programming-ledger.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { Coalescer } from '../runtime/coalesce.ts';
 
@@ -13,6 +14,7 @@ export class ProgrammingFeed {
   readonly #push: (changes: readonly Change[]) => void;
   readonly #coalescer: Coalescer;
   readonly #told = new Map<string, Programming>();
+  #compiled = false;
 
   constructor(acks: AckTracker, clock: Clock, push: (changes: readonly Change[]) => void) {
     this.#acks = acks;
@@ -20,14 +22,27 @@ export class ProgrammingFeed {
     this.#coalescer = new Coalescer(clock, windowMs, () => this.#tell());
   }
 
-  /** Generations that were programmed before this process began. */
+  /**
+   * Generations that were programmed before this process began. The model knows of them before it compiles anything,
+   * so that no status says otherwise on the way.
+   */
   restore(latched: ReadonlyMap<string, number>): void {
     this.#acks.restore(latched);
+    for (const [key, generation] of latched) {
+      this.#told.set(key, { generation, programmed: true, message: heldByAll });
+    }
+    this.#push([...this.#told].map(([key, value]): Change => ({ kind: 'Programming', key, value })));
   }
 
-  /** Something may have changed. */
+  /** Everything was compiled and rendered. */
+  compiled(): void {
+    this.#compiled = true;
+    this.look();
+  }
+
+  /** Something may have changed. Before the first compilation what is missing is not known to be missing. */
   look(): void {
-    this.#coalescer.trigger();
+    if (this.#compiled) this.#coalescer.trigger();
   }
 
   close(): void {

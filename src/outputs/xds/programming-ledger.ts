@@ -21,6 +21,9 @@ export interface CountedNode {
   readonly bypassed: boolean;
 }
 
+/** What is said of a generation once it is programmed. */
+export const heldByAll = 'every connected node holds it';
+
 interface Line {
   use: GatewayUse;
   programmed: boolean;
@@ -78,7 +81,7 @@ export class ProgrammingLedger {
       const result = {
         generation: line.use.generation,
         programmed: line.programmed,
-        message: missing ?? 'every connected node holds it',
+        message: missing ?? heldByAll,
         ...(bypassed ? { bypassed } : {}),
       };
       if (!isDeepStrictEqual(before, result)) this.#results.set(gateway, result);
