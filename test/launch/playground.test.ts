@@ -115,6 +115,34 @@ test('a running one answers exec, refuses a second, goes by Ctrl-C, and another 
   await nothingLeft(third);
 });
 
+test('a process that dies is reported with its last lines, and --once exits 1', async () => {
+  const [user] = users as [User];
+  const run = launch(playground(user, '--once', '--json'));
+  await says(run, ' a  ');
+  // Inside the sandbox's own process namespace: it reaches nothing else.
+  const script = `
+    cd /proc
+    for p in [0-9]*; do
+      cat $p/cmdline 2>/dev/null | tr '\\0' ' ' | grep -q '^[^ ]* [^ ]*causeway.mjs agent --node w2' && kill -9 $p
+    done
+    true`;
+  const exec = launch([process.execPath, causeway, 'playground', 'exec', 'west', '--', 'sh', '-c', script], {
+    text: run.mark,
+    env: run.env,
+  });
+  expect(await exec.exit, exec.output()).toBe(0);
+  expect(await run.exit).toBe(1);
+  expect(run.output()).toContain('west agent w2 ended: killed by SIGKILL; its last lines:');
+  const summary = JSON.parse(run.output().trimEnd().split('\n').at(-1) ?? '') as {
+    ok: boolean;
+    scenes: SceneOutcome[];
+  };
+  expect(summary.ok).toBe(false);
+  expect(summary.scenes.filter((s) => !s.ok).flatMap((s) => s.expectations.filter((e) => !e.holds))).toEqual([
+    { text: 'every process lives', holds: false, found: 'west agent w2 ended: killed by SIGKILL' },
+  ]);
+});
+
 test('kill -9 of npm takes everything along', async () => {
   const run = launch(['npm', 'start', '--', '--once']);
   await says(run, ' a  ');
