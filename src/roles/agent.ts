@@ -112,13 +112,18 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
   const endpoints = new EndpointGauge(metrics);
   let closed = false;
   let programmed = false;
+  let waiting = false;
   let tested: SelfTest | undefined;
   let cancelRetry = (): void => {};
 
   const apply = async (ir: Ir, touched: TouchedKeys): Promise<Applied> => {
     // Of this representation: more may come while we wait.
     const { complete } = source;
-    if (!programmed && !complete && (await found)) return 'later';
+    if (!programmed && !complete && (await found)) {
+      if (!waiting) log.info({}, 'the table of an earlier agent stays until the state is complete');
+      waiting = true;
+      return 'later';
+    }
     try {
       const refused = await output.update(ir, touched);
       backoff.reset();

@@ -57,7 +57,7 @@ export function parseBackend(backend: Backend): UsableBackend {
 
 const pick = ({ cluster, zone, priority, weight }: Group) => ({ cluster, zone, priority, weight });
 
-function weightFault(what: string, value: number, least: number): string | undefined {
+export function weightFault(what: string, value: number, least: number): string | undefined {
   if (Number.isInteger(value) && value >= least && value <= 0xffff_ffff) return undefined;
   return `expected a ${what} from ${least} to 4294967295, found ${JSON.stringify(value)}`;
 }

@@ -161,6 +161,18 @@ test('dataplane 22 endpoints that cannot be are refused by name, their neighbour
   expect(odd.ports.get('10.96.0.1 . tcp . 80')?.slots).toBe(1);
 });
 
+test('dataplane 22 a weight that is none takes nothing and is named', () => {
+  for (const weight of [-1, 0.5, Number.NaN, 2 ** 40]) {
+    const state = ir({
+      frontends: [frontend('gateway/shop/store', ['10.96.0.1'], [tcp(80, [to(store, weight), to('b')])])],
+      backends: [backend(store, [endpoint('10.10.1.1')]), backend('b', [endpoint('10.10.1.2')])],
+      nodes,
+    });
+    expect(shares(state)).toEqual(['10.10.1.2 . 8080 x1']);
+    expect(render(state, options).refused.get('gateway/shop/store')).toContain('expected a weight');
+  }
+});
+
 test('dataplane 22 a VIP that is a pod’s, this node’s or no address is refused; others are programmed', () => {
   for (const vip of [
     '10.10.2.7',

@@ -1,6 +1,6 @@
 import type { Backend, BackendKey, Frontend, FrontendKey, Ir, Port } from '../../model/ir.ts';
 import { type Address, type Family, parsePort, type Range, reserved } from './address.ts';
-import { activeGroups, groupParts, parseBackend, type UsableBackend } from './backend-parts.ts';
+import { activeGroups, groupParts, parseBackend, type UsableBackend, weightFault } from './backend-parts.ts';
 import { type NodeRanges, nodeRanges } from './node-ranges.ts';
 import { type Part, type Share, spread } from './spread.ts';
 import { ownerOf, VipClaims } from './vip-claims.ts';
@@ -215,6 +215,11 @@ export class Renderer {
     const snat = new Set<string>();
     let live = false;
     const parts = port.targets.map((target): Part => {
+      const fault = weightFault('weight', target.weight, 0);
+      if (fault !== undefined) {
+        this.#faults.set(frontend.key, fault);
+        return { weight: 0, of: [] };
+      }
       const backend = target.backend === null ? undefined : ir.backends.get(target.backend);
       const groups = backend ? activeGroups(this.#backend(backend), family, ranges.place) : [];
       if (groups.length === 0) return { weight: target.weight, of: `${reserved[family]} . 1` };

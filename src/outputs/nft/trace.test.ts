@@ -83,6 +83,19 @@ test('other ports of a Service, and what is not ours, are left alone', () => {
   expect(ask(pod, '10.96.0.20', 80)).toEqual([expect.objectContaining({ address: '10.20.0.2', share: 1 })]);
 });
 
+test('dataplane 22 an endpoint that is a VIP leads nowhere: its share is rejected', () => {
+  const looped = state();
+  const backends = new Map([
+    ...looped.backends,
+    ['a', backend('a', [endpoint('10.10.2.2'), endpoint('10.96.0.10', 80)])],
+  ]);
+  const query = { from: pod, to: { address: '10.96.0.10', port: 53, protocol: 'udp' } } as const;
+  expect(trace(table({ ...looped, backends }), query)).toEqual([
+    expect.objectContaining({ address: '10.10.2.2', share: 0.5 }),
+    { result: 'rejected', share: 0.5 },
+  ]);
+});
+
 test('a rule that we never write is named', () => {
   const edited = table(state());
   const chains = new Map([...edited.chains, ['disp', ['log prefix "x"']]]);
