@@ -243,6 +243,29 @@ describe('Any YAML gives an error with place or a condition; every neighbour kee
     expect(keys(write({ 'good.yaml': `${neighbour}${namespace('next')}` }))).toEqual(['+Namespace/next']);
   });
 
+  test('of a file with very many mistakes the first hundred are told, and how many more there are', () => {
+    const many = (n: number, text: string): string =>
+      Array.from({ length: n }, () => `---\n${text}\n`).join('');
+    const { write, folder } = folderOf();
+    write({
+      'bad.yaml': many(500, 'kind: Unknown\napiVersion: v1') + many(300, '{a: 1}') + many(30_000, 'a'),
+    });
+    const told = folder.problems();
+    expect(told).toHaveLength(101);
+    expect(told.every(({ severity }) => severity === 'error')).toBe(true);
+    const messages = told.map(({ message }) => message);
+    expect(messages).toContainEqual(expect.stringMatching(/^\d{5} more problems in this file are not shown/));
+    expect(messages).toContainEqual(expect.stringContaining('nothing after this was read'));
+  });
+
+  test('aliases that grow too far are told once in a document', () => {
+    const { write, folder } = folderOf();
+    write({ 'bad.yaml': bomb });
+    expect(folder.problems().map(({ message }) => message)).toEqual([
+      'expected aliases for at most 10000 values, found more',
+    ]);
+  });
+
   test('unknown fields are dropped, and are no error', () => {
     const { write, problems } = folderOf();
     const [change] = write({ 'a.yaml': gateway('x').replace('spec:', 'spec:\n  unknown: {deep: [1, 2]}') });

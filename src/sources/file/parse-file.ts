@@ -51,9 +51,23 @@ export function parseFile(file: string, source: string, limits?: YamlLimits): Pa
   if (fault) {
     result.partial = true;
     const message = `${fault.message}; nothing after this was read`;
-    result.problems.push({ ...anonymous, severity: 'error', file, ...fault.place, message });
+    result.problems.unshift({ ...anonymous, severity: 'error', file, ...fault.place, message });
   }
-  return { ...result, objects: [...result.objects.values()] };
+  return { ...result, objects: [...result.objects.values()], problems: shownOf(result.problems) };
+}
+
+/** Nobody reads more of one file; errors go first. */
+const maxProblems = 100;
+
+function shownOf(problems: readonly FileProblem[]): readonly FileProblem[] {
+  if (problems.length <= maxProblems) return problems;
+  const weight = ({ severity }: FileProblem): number => (severity === 'error' ? 0 : 1);
+  const sorted = [...problems].sort((a, b) => weight(a) - weight(b));
+  const shown = sorted.slice(0, maxProblems);
+  const next = sorted[maxProblems] as FileProblem;
+  const message = `${problems.length - maxProblems} more problems in this file are not shown, this is the first of them`;
+  const { severity, file, line, column } = next;
+  return [...shown, { ...anonymous, severity, file, line, column, message }];
 }
 
 const anonymous = { kind: '', namespace: '', name: '', path: '' } as const;

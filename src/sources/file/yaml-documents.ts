@@ -205,9 +205,11 @@ class Reader {
       this.#fault(alias, `expected an anchor &${alias.source} that ends before this alias, found none`);
       return { value: null, size: 1 };
     }
+    const within = this.#aliased <= this.#limits.aliasedValues;
     this.#aliased += anchor.size;
     if (this.#aliased > this.#limits.aliasedValues) {
-      this.#fault(alias, `expected aliases for at most ${this.#limits.aliasedValues} values, found more`);
+      if (within)
+        this.#fault(alias, `expected aliases for at most ${this.#limits.aliasedValues} values, found more`);
       return { value: null, size: 1 };
     }
     return anchor;
