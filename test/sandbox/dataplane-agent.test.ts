@@ -238,7 +238,7 @@ test('dataplane 25 without a usable nft the agent ends at once and says why', as
     'old',
     'cat >/dev/null; echo "/dev/stdin:5:10-15: Error: syntax error, unexpected typeof" >&2; exit 1',
   );
-  await expect(check([old])).rejects.toThrow(/unexpected typeof.*expected nft 1\.0\.1/);
+  await expect(check([old])).rejects.toThrow(/unexpected typeof.*expected nft 1\.0\.6/);
   const denied = fakeNft(
     'denied',
     'cat >/dev/null; echo "netlink: Error: Could not process rule: Operation not permitted" >&2; exit 1',

@@ -3,7 +3,7 @@ import { type Address, type Family, parseAddress, parsePort } from './address.ts
 import type { Part } from './spread.ts';
 
 /** More destinations than this behind one back end are refused: a peer cannot fill the node's memory. */
-export const maxEndpoints = 16_384;
+const maxEndpoints = 16_384;
 
 export interface UsableEndpoint {
   readonly address: Address;

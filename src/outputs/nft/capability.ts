@@ -28,9 +28,9 @@ export async function checkCapability(runner: NftRunner): Promise<void> {
 
 function advice(message: string): string {
   if (/cannot run nft|ENOENT/.test(message))
-    return `${message}; install the package nftables (1.0.1 or newer)`;
+    return `${message}; install the package nftables (1.0.6 or newer)`;
   if (/not permitted/.test(message)) return `${message}; the agent needs the capability NET_ADMIN`;
-  return `${message}; expected nft 1.0.1 or newer and Linux 5.9 or newer, with nf_tables, nft_nat, nft_masq, nft_reject and nft_numgen`;
+  return `${message}; expected nft 1.0.6 or newer and Linux 5.9 or newer, with nf_tables, nft_nat, nft_masq, nft_reject and nft_numgen`;
 }
 
 const sample = ir({

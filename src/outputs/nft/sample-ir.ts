@@ -1,6 +1,6 @@
 import type { Backend, Endpoint, Frontend, Ir, NodeFacts, Port, Target } from '../../model/ir.ts';
 
-/** Short ways to write an intermediate representation by hand, for tests. */
+/** Short ways to write an intermediate representation by hand: for tests, benches and the check of nft at start. */
 
 export function endpoint(
   address: string | readonly string[],

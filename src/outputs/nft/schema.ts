@@ -97,8 +97,6 @@ export function dispatchChain(family: Family, protocol: 'tcp' | 'udp', slots: nu
 
 const dispatchName = /^([tu])([46])n([1-9][0-9]{0,5})$/;
 
-export const isDispatchChain = (name: string): boolean => dispatchName.test(name);
-
 /** The one rule of a dispatch chain; empty for another chain's name. */
 export function dispatchRules(chain: string): readonly string[] {
   const match = dispatchName.exec(chain);
