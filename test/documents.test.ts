@@ -1,0 +1,31 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const markdown = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
+  .concat((readdirSync(join(root, 'docs'), { recursive: true }) as string[]).map((f) => `docs/${f}`))
+  .concat((readdirSync(join(root, 'examples'), { recursive: true }) as string[]).map((f) => `examples/${f}`))
+  .filter((f) => f.endsWith('.md'));
+
+test('docs/metrics.md lists exactly the metrics there are', () => {
+  const sources = (readdirSync(join(root, 'src'), { recursive: true }) as string[])
+    .filter((f) => f.endsWith('.ts') && !f.endsWith('.test.ts'))
+    .map((f) => read(`src/${f}`))
+    .join('\n');
+  const made = sources.matchAll(/\.(?:counter|gauge|histogram)\(\{\s*name: '([a-z_]+)'/g);
+  const documented = read('docs/metrics.md').matchAll(/^\| `causeway_([a-z_]+)`/gm);
+  const names = (found: Iterable<RegExpExecArray>) => [...new Set([...found].map((m) => m[1]))].sort();
+  expect(names(documented)).toEqual(names(made));
+});
+
+test('links between documents lead somewhere', () => {
+  const broken = markdown.flatMap((file) =>
+    [...read(file).matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)]
+      .map((m) => normalize(join(dirname(file), m[1] as string)))
+      .filter((target) => !existsSync(join(root, target)))
+      .map((target) => `${file}: ${target}`),
+  );
+  expect(broken).toEqual([]);
+});
