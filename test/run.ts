@@ -105,6 +105,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 if (args.length === 0) {
   await stage('biome ci', () => run(join(modules, '.bin', 'biome'), ['ci', '.']));
   await stage('tsc', () => run(join(modules, '.bin', 'tsc'), ['-p', 'tsconfig.json']));
+  await stage('knip', () => run(join(modules, '.bin', 'knip'), ['--no-progress']));
 }
 await stage('stock CoreDNS for the DNS tests', async () => {
   try {
