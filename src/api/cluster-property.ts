@@ -1,4 +1,4 @@
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { object, text } from './schema.ts';
 
 /** about-api: facts of a cluster by name, as `cluster.clusterset.k8s.io`. */
@@ -12,4 +12,3 @@ export const clusterProperty = defineKind({
     spec: object({ value: text({ minLength: 1, maxLength: 128_000 }) }),
   }),
 });
-export type ClusterProperty = RecordOf<typeof clusterProperty>;

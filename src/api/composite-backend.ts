@@ -1,5 +1,5 @@
 import { conditions, dnsLabel, dnsSubdomain, group, kindName, port, selectorFields } from './fields.ts';
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import {
   choice,
   type FieldError,
@@ -210,4 +210,3 @@ export const compositeBackend = defineKind({
     ],
   },
 });
-export type CompositeBackend = RecordOf<typeof compositeBackend>;

@@ -1,5 +1,5 @@
 import { port } from './fields.ts';
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { choice, flag, list, object, optional, text } from './schema.ts';
 
 /** The label that says which Service a slice belongs to. */
@@ -51,4 +51,3 @@ export const endpointSlice = defineKind({
     ),
   }),
 });
-export type EndpointSlice = RecordOf<typeof endpointSlice>;

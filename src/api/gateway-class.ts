@@ -1,5 +1,5 @@
 import { dnsLabel, group, kindName, objectName } from './fields.ts';
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { object, optional, text } from './schema.ts';
 
 export const gatewayClass = defineKind({
@@ -28,4 +28,3 @@ export const gatewayClass = defineKind({
     }),
   }),
 });
-export type GatewayClass = RecordOf<typeof gatewayClass>;

@@ -181,5 +181,5 @@ export const gateway = defineKind({
     }),
   }),
 });
-export type Gateway = RecordOf<typeof gateway>;
+type Gateway = RecordOf<typeof gateway>;
 export type GatewayListener = Gateway['spec']['listeners'][number];

@@ -24,7 +24,7 @@ export const metadata = object({
 });
 export type Metadata = Value<typeof metadata>;
 
-export interface CrdDefinition {
+interface CrdDefinition {
   readonly plural: string;
   readonly shortNames: readonly string[];
   readonly description: string;

@@ -1,4 +1,4 @@
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { object } from './schema.ts';
 
 /** Its labels are all that is read. */
@@ -10,4 +10,3 @@ export const namespace = defineKind({
   name: 'label',
   schema: object({}),
 });
-export type Namespace = RecordOf<typeof namespace>;

@@ -1,4 +1,4 @@
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { choice, list, object, text } from './schema.ts';
 
 export const node = defineKind({
@@ -30,4 +30,3 @@ export const node = defineKind({
     ),
   }),
 });
-export type Node = RecordOf<typeof node>;

@@ -1,5 +1,5 @@
 import { port } from './fields.ts';
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { choice, flag, list, object, optional, text } from './schema.ts';
 
 const ports = list(
@@ -50,4 +50,3 @@ export const pod = defineKind({
     ),
   }),
 });
-export type Pod = RecordOf<typeof pod>;

@@ -1,5 +1,5 @@
 import { dnsLabel, group, kindName, objectName } from './fields.ts';
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { list, object, optional } from './schema.ts';
 
 export const referenceGrant = defineKind({
@@ -21,4 +21,3 @@ export const referenceGrant = defineKind({
     }),
   }),
 });
-export type ReferenceGrant = RecordOf<typeof referenceGrant>;

@@ -1,5 +1,5 @@
 import { dnsLabel, ipFamily, labels, port } from './fields.ts';
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { choice, flag, list, object, optional, portOrName, text } from './schema.ts';
 
 export const service = defineKind({
@@ -31,4 +31,3 @@ export const service = defineKind({
     }),
   }),
 });
-export type Service = RecordOf<typeof service>;

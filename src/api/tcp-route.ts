@@ -1,4 +1,4 @@
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { routeSchema } from './route.ts';
 
 export const tcpRoute = defineKind({
@@ -9,4 +9,3 @@ export const tcpRoute = defineKind({
   name: 'subdomain',
   schema: routeSchema(),
 });
-export type TCPRoute = RecordOf<typeof tcpRoute>;

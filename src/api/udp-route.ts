@@ -1,4 +1,4 @@
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { routeSchema } from './route.ts';
 
 export const udpRoute = defineKind({
@@ -9,4 +9,3 @@ export const udpRoute = defineKind({
   name: 'subdomain',
   schema: routeSchema(),
 });
-export type UDPRoute = RecordOf<typeof udpRoute>;

@@ -1,5 +1,5 @@
 import { labels, port } from './fields.ts';
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { choice, type FieldError, object, optional, rule, text, withRules } from './schema.ts';
 
 interface Spec {
@@ -76,4 +76,3 @@ export const xBackend = defineKind({
     ),
   }),
 });
-export type XBackend = RecordOf<typeof xBackend>;

@@ -1,5 +1,5 @@
 import { conditions, dnsLabel, ipFamily, selectorFields } from './fields.ts';
-import { defineKind, type RecordOf } from './kind.ts';
+import { defineKind } from './kind.ts';
 import { choice, list, object, optional, portOrName, rule, text, withRules } from './schema.ts';
 
 const selector = withRules(
@@ -69,4 +69,3 @@ export const xEndpointSelector = defineKind({
     ],
   },
 });
-export type XEndpointSelector = RecordOf<typeof xEndpointSelector>;

@@ -7,7 +7,7 @@ import type { Protocol } from './ir.ts';
  */
 export interface Inputs extends Objects, OwnInputs {}
 
-export interface OwnInputs {
+interface OwnInputs {
   /** key: the address. */
   Claim: Claim;
   /** key: `<namespace>/<composite>/<tcp|udp>-<port>/<cluster>`. */
@@ -70,7 +70,7 @@ export interface Origin {
 }
 
 /** A composite's port that is asked of the relay. Until `complete`, what clusters contribute is unknown. */
-export interface Import {
+interface Import {
   readonly complete: boolean;
 }
 

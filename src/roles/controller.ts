@@ -67,13 +67,13 @@ export async function runController(options: ControllerOptions): Promise<void> {
   await lifecycle.untilSignal();
 }
 
-export interface StartControllerOptions extends Omit<ControllerOptions, 'admin' | 'logLevel'> {
+interface StartControllerOptions extends Omit<ControllerOptions, 'admin' | 'logLevel'> {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
 }
 
-export interface Controller {
+interface Controller {
   /** Why it does not serve yet; undefined once it does. Peers are never waited for. */
   readonly waitingFor: string | undefined;
   /** Of the xDS server. */
@@ -83,7 +83,7 @@ export interface Controller {
 }
 
 /** Compiles one cluster, serves it by xDS, and says what became of it. */
-export async function startController(options: StartControllerOptions): Promise<Controller> {
+async function startController(options: StartControllerOptions): Promise<Controller> {
   const { cluster, set, tls, state, relays, log, metrics, clock } = options;
   const identity = requireOwnIdentity(tls, { set, cluster, role: 'controller' });
   const random = Math.random;

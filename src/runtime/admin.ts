@@ -12,8 +12,6 @@ export interface AdminOptions {
   readonly ready: () => string | undefined;
   /** `/debug/<name>` → text in the format of the golden files (YAML). */
   readonly debug: Readonly<Record<string, () => string>>;
-  /** `/api/<name>` → a value sent as JSON. */
-  readonly api?: Readonly<Record<string, (query: URLSearchParams) => unknown>>;
 }
 
 export interface Admin {
@@ -21,7 +19,7 @@ export interface Admin {
   close(): Promise<void>;
 }
 
-/** Serves /livez, /readyz, /metrics, /debug/… and /api/…. Read only. */
+/** Serves /livez, /readyz, /metrics and /debug/…. Read only. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const server = createServer((request, response) => {
     answer(options, request.url ?? '/').then(
@@ -56,7 +54,7 @@ interface Answer {
 const text = (status: number, body: string): Answer => ({ status, type: 'text/plain; charset=utf-8', body });
 
 async function answer(options: AdminOptions, url: string): Promise<Answer> {
-  const { pathname, searchParams } = new URL(url, 'http://admin');
+  const { pathname } = new URL(url, 'http://admin');
   if (pathname === '/livez') return text(200, 'ok\n');
   if (pathname === '/readyz') {
     const reason = options.ready();
@@ -71,8 +69,6 @@ async function answer(options: AdminOptions, url: string): Promise<Answer> {
   }
   const debug = pathname.startsWith('/debug/') ? options.debug[pathname.slice('/debug/'.length)] : undefined;
   if (debug) return text(200, debug());
-  const api = pathname.startsWith('/api/') ? options.api?.[pathname.slice('/api/'.length)] : undefined;
-  if (api) return { status: 200, type: 'application/json', body: `${JSON.stringify(api(searchParams))}\n` };
   const known = ['/livez', '/readyz', '/metrics', ...Object.keys(options.debug).map((k) => `/debug/${k}`)];
   return text(404, `no such page; there are ${known.join(' ')}\n`);
 }

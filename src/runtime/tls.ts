@@ -64,7 +64,7 @@ export function loadTls(files: TlsFiles): Loaded {
 }
 
 /** The identity of our own certificate. Throws E_TLS_LOAD. */
-export function ownIdentity(files: TlsFiles): PeerIdentity {
+function ownIdentity(files: TlsFiles): PeerIdentity {
   return loadTls(files).identity;
 }
 

@@ -11,7 +11,7 @@ import {
 } from './run-command.ts';
 
 /** Where namespaces keep what belongs to them. In a sandbox this is memory that ends with it. */
-export const namespaceFolder = '/run/causeway/ns';
+const namespaceFolder = '/run/causeway/ns';
 
 const sysctls = [
   ['net/ipv4/ip_forward', '1'],

@@ -37,7 +37,7 @@ END
  * setpriv binds unshare to us, --kill-child binds the first process to unshare, and a process namespace ends
  * with its first process.
  */
-export function sandboxCommand(command: readonly string[]): [string, ...string[]] {
+function sandboxCommand(command: readonly string[]): [string, ...string[]] {
   return [
     'setpriv',
     '--pdeathsig',
@@ -116,7 +116,7 @@ export interface SandboxOptions {
 }
 
 /** Starts a command in a sandbox. Call from the main thread: the sandbox dies with the thread that made it. */
-export function startSandbox(options: SandboxOptions): Sandbox {
+function startSandbox(options: SandboxOptions): Sandbox {
   const [file, ...args] = sandboxCommand(options.command);
   const child = spawn(file, args, {
     env: sandboxEnvironment(options.env),
@@ -145,7 +145,7 @@ export function startSandbox(options: SandboxOptions): Sandbox {
 const signalNumbers: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
 
 /** Direct children of a process, as the kernel lists them. */
-export function childrenOf(pid: number): number[] {
+function childrenOf(pid: number): number[] {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
     return text === '' ? [] : text.split(' ').map(Number);

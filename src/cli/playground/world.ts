@@ -7,7 +7,7 @@ import type { PodOptions } from './pod.ts';
 import type { PodPort } from './pod-objects.ts';
 import { Supervisor } from './supervisor.ts';
 
-export const examplesFolder = join(import.meta.dirname, '..', '..', '..', 'examples');
+const examplesFolder = join(import.meta.dirname, '..', '..', '..', 'examples');
 
 /** What is applied where, in this order. */
 const applied: readonly { readonly file: string; readonly clusters: readonly string[] }[] = [

@@ -8,13 +8,13 @@ export interface ExportTarget {
 }
 
 /** By id, by labels of the identity, or both; empty: every cluster. */
-export interface ClusterMatch {
+interface ClusterMatch {
   readonly names?: readonly string[];
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly LabelExpression[];
 }
 
-export interface LabelExpression {
+interface LabelExpression {
   readonly key: string;
   readonly operator: string;
   readonly values?: readonly string[];
@@ -39,7 +39,7 @@ export function isOfferedTo(
   );
 }
 
-export function matchesCluster(match: ClusterMatch, peer: Pick<Peer, 'cluster' | 'labels'>): boolean {
+function matchesCluster(match: ClusterMatch, peer: Pick<Peer, 'cluster' | 'labels'>): boolean {
   if (match.names && !match.names.includes(peer.cluster)) return false;
   for (const [key, value] of Object.entries(match.matchLabels ?? {})) {
     if (peer.labels[key] !== value) return false;

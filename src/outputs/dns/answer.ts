@@ -16,7 +16,7 @@ export interface Answer {
 }
 
 /** The largest answer over UDP: no fragments on any link that IPv6 may use. Also what we say in EDNS. */
-export const maxUdpBytes = 1232;
+const maxUdpBytes = 1232;
 const minUdpBytes = 512;
 const maxTcpBytes = 0xffff;
 const optBytes = 11;

@@ -20,7 +20,7 @@ export const soaTimes = { refresh: 7200, retry: 1800, expire: 86_400 } as const;
 export const srvPriority = 0;
 export const srvWeight = 100;
 
-export const pointerToQuestion = 0xc00c;
+const pointerToQuestion = 0xc00c;
 const fixedBytes = 12;
 
 /** A or AAAA records; every address is of that family. */

@@ -22,7 +22,7 @@ export const tcpLimits: TcpLimits = {
   unsentBytes: 16_384,
 };
 
-export type TcpCloseReason = 'idle' | 'limit' | 'too-long';
+type TcpCloseReason = 'idle' | 'limit' | 'too-long';
 
 export interface TcpOptions {
   readonly host: string;

@@ -1,6 +1,5 @@
 import { responseTail } from '../../wire/proto/discovery.ts';
 import type { Entry, ResourceLog } from './resource-log.ts';
-import type { View } from './view.ts';
 
 /** One DeltaDiscoveryResponse, encoded when it is sent. Streams in the same state share it. */
 export class DeltaMessage {
@@ -45,7 +44,6 @@ export class DeltaMessage {
 
 export interface ChunkOptions {
   readonly log: ResourceLog;
-  readonly view: View;
   readonly typeUrl: string;
   readonly maxBytes: number;
   /** Several streams will send these. */
@@ -54,8 +52,8 @@ export interface ChunkOptions {
 
 /** What is to be sent, in pieces of at most `maxBytes` (a bigger resource goes alone). */
 export function chunkUpserts(options: ChunkOptions, entries: readonly Entry[], byCursor: boolean) {
-  const { log, view, typeUrl, maxBytes } = options;
-  return chunks(entries, maxBytes, (entry) => view.fragment?.(typeUrl, entry) ?? entry.fragment).map(
+  const { log, typeUrl, maxBytes } = options;
+  return chunks(entries, maxBytes, (entry) => entry.fragment).map(
     ({ items, fragments }) =>
       new DeltaMessage({
         typeUrl,

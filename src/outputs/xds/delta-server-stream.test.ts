@@ -6,7 +6,6 @@ import {
   type DeltaResponse,
   decodeDeltaResponse,
   encodeDeltaRequest,
-  resourceFragment,
 } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { DeltaServerStream, defaultStreamLimits, type StreamLimits } from './delta-server-stream.ts';
@@ -434,15 +433,6 @@ test('a view that changes is told by refresh: what appears and what goes', () =>
   log.remove(cluster, 'a');
   log.flush();
   expect(taken()).toEqual([]);
-});
-
-test('a view may send other bytes', () => {
-  const fragment = (typeUrl: string, { name, version }: Entry) =>
-    resourceFragment({ name, version, typeUrl, body: Buffer.from('reduced') });
-  const { log, receive, raw } = setUp({ view: { ...everything, key: 'reduced', fragment } });
-  put(log, cluster, 'a');
-  receive({ typeUrl: cluster, subscribe: ['*'] });
-  expect(raw()[0]?.resources).toMatchObject([{ name: 'a', body: Buffer.from('reduced') }]);
 });
 
 test('a peer over its limits is refused, malformed bytes too', () => {

@@ -4,7 +4,7 @@ import { codec } from '../../wire/proto/registry.ts';
 import { toAny, toMetadata } from '../../wire/proto/typed-config.ts';
 
 /** A cluster that no server offers: what is sent there is refused by the proxy. */
-export const noCluster = 'causeway.dev/none';
+const noCluster = 'causeway.dev/none';
 
 /** `gateway/shop/store` and TCP 80 → `gateway/shop/store/tcp-80`. */
 export function listenerName(key: FrontendKey, protocol: Protocol, port: number): string {

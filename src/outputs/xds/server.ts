@@ -21,7 +21,7 @@ import { SendBudget, SendWindow } from './send-window.ts';
 import { watchClientLag, xdsMetrics } from './server-metrics.ts';
 import type { View } from './view.ts';
 
-export type XdsCall = ServerDuplexStream<Buffer, Buffer>;
+type XdsCall = ServerDuplexStream<Buffer, Buffer>;
 
 export interface XdsServerOptions {
   /** `host:port`; port 0 takes a free one. */
@@ -50,14 +50,14 @@ export interface XdsServer {
   readonly port: number;
   /** For /debug: who is connected. */
   streams(): readonly StreamSnapshot[];
-  /** Views see other things than before (of peers for which `only` is true): tells their clients. */
-  refresh(only?: (peer: PeerIdentity) => boolean): void;
+  /** Views see other things than before: tells their clients. */
+  refresh(): void;
   /** Ends the streams of these peers. */
   disconnect(which: (peer: PeerIdentity) => boolean, message: string): void;
   close(): Promise<void>;
 }
 
-export interface StreamSnapshot {
+interface StreamSnapshot {
   readonly peer: string;
   readonly address: string;
   readonly view: string;
@@ -99,7 +99,7 @@ const serverOptions = {
   'grpc.max_concurrent_streams': 100,
 };
 
-export const peerName = (peer: PeerIdentity): string =>
+const peerName = (peer: PeerIdentity): string =>
   [peer.cluster, peer.role, peer.node].filter((part) => part !== undefined).join('/');
 
 /** Serves the log over delta ADS. Throws E_LISTEN. */
@@ -119,8 +119,8 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     port,
     streams: () =>
       [...streams].map(({ peer, address, view }) => ({ peer: peerName(peer), address, view: view.key })),
-    refresh: (only = () => true) => {
-      for (const open of streams) if (only(open.peer)) open.stream.refresh();
+    refresh: () => {
+      for (const open of streams) open.stream.refresh();
     },
     disconnect: (which, message) => {
       for (const open of [...streams]) {

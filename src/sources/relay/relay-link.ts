@@ -24,8 +24,7 @@ import {
 import { BadContent, decodeCluster, decodeShard } from './decode.ts';
 import { LinkContents } from './link-contents.ts';
 
-export const subscribePath =
-  '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources';
+const subscribePath = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources';
 
 /** What a message from the relay touched. */
 export interface LinkTouched {

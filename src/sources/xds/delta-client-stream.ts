@@ -83,10 +83,6 @@ export class DeltaClientStream {
     this.#options = options;
   }
 
-  get isConnected(): boolean {
-    return this.#connection !== undefined;
-  }
-
   /** The server has told its complete state on this connection. */
   get isComplete(): boolean {
     return this.#complete;

@@ -46,7 +46,7 @@ export type RecordData =
   | SoaData
   | { readonly type: 'other'; readonly code: number; readonly bytes: Buffer };
 
-export interface SrvData {
+interface SrvData {
   readonly type: 'SRV';
   readonly priority: number;
   readonly weight: number;
@@ -55,7 +55,7 @@ export interface SrvData {
 }
 
 /** Times in seconds. */
-export interface SoaData {
+interface SoaData {
   readonly type: 'SOA';
   readonly mname: string;
   readonly rname: string;

@@ -23,7 +23,7 @@ export interface DeltaRequest {
   readonly error?: RequestError | undefined;
 }
 
-export interface RequestError {
+interface RequestError {
   readonly code: number;
   readonly message: string;
   /** What was refused, name by name; empty when the client did not say. */

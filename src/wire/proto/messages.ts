@@ -29,12 +29,12 @@ export interface AddressMessage {
 interface Additional {
   address?: Maybe<AddressMessage>;
 }
-export interface LocalityMessage {
+interface LocalityMessage {
   region?: string;
   zone?: string;
   sub_zone?: string;
 }
-export interface NodeMessage {
+interface NodeMessage {
   id?: string;
   cluster?: string;
   metadata?: Maybe<StructMessage>;
@@ -59,7 +59,7 @@ export interface ListenerMessage {
   bind_to_port?: Maybe<{ value?: boolean }>;
   traffic_direction?: number;
 }
-export interface ClusterMessage {
+interface ClusterMessage {
   name?: string;
   /** `clusterType.eds`. */
   type?: number;
@@ -97,7 +97,7 @@ export interface AssignmentMessage {
   cluster_name?: string;
   endpoints?: LocalityEndpointsMessage[];
 }
-export interface OriginStatusMessage {
+interface OriginStatusMessage {
   epoch?: number;
   sequence?: number;
   synced?: boolean;
@@ -107,12 +107,12 @@ export interface OriginStatusMessage {
   region?: string;
   network?: string;
 }
-export interface TcpProxyMessage {
+interface TcpProxyMessage {
   stat_prefix?: string;
   cluster?: string;
   weighted_clusters?: Maybe<{ clusters?: { name?: string; weight?: number }[] }>;
 }
-export interface UdpProxyMessage {
+interface UdpProxyMessage {
   stat_prefix?: string;
   matcher?: Maybe<{ on_no_match?: Maybe<{ action?: Maybe<Filter> }> }>;
 }
