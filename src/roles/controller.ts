@@ -16,13 +16,13 @@ import { requireOwnIdentity, type TlsFiles } from '../runtime/tls.ts';
 import { formatProblem } from '../sources/file/file-problem.ts';
 import { type FileBatch, FileSource } from '../sources/file/file-source.ts';
 import { yamlText } from '../wire/yaml-text.ts';
-import { CompileLoop } from './compile-loop.ts';
-import { ControllerAudit } from './controller-audit.ts';
-import { ControllerClaims } from './controller-claims.ts';
-import { controllerMetrics } from './controller-metrics.ts';
-import { ControllerRelays } from './controller-relays.ts';
-import { ControllerXds } from './controller-xds.ts';
-import { ProgrammingFeed } from './programming-feed.ts';
+import { ControllerAudit } from './controller/audit.ts';
+import { ControllerClaims } from './controller/claims.ts';
+import { CompileLoop } from './controller/compile-loop.ts';
+import { controllerMetrics } from './controller/metrics.ts';
+import { ProgrammingFeed } from './controller/programming-feed.ts';
+import { ControllerRelays } from './controller/relays.ts';
+import { ControllerXds } from './controller/xds.ts';
 
 export interface ControllerOptions {
   readonly cluster: string;

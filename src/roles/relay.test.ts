@@ -4,7 +4,7 @@ import { systemClock } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import { serverCredentials } from '../runtime/tls.ts';
-import { RelayTestBed, store, storePort, TestMember } from './relay-test-bed.ts';
+import { RelayTestBed, store, storePort, TestMember } from './relay/test-bed.ts';
 
 let bed: RelayTestBed;
 beforeEach(() => {

@@ -13,8 +13,8 @@ import { Metrics } from '../runtime/metrics.ts';
 import { identifyCall, requireOwnIdentity, serverCredentials, type TlsFiles } from '../runtime/tls.ts';
 import type { ClientConnection } from '../sources/xds/delta-client-stream.ts';
 import { typeUrls } from '../wire/proto/type-urls.ts';
-import { RelayHub } from './relay-hub.ts';
-import { MembersFile } from './relay-members-file.ts';
+import { RelayHub } from './relay/hub.ts';
+import { MembersFile } from './relay/members-file.ts';
 
 export interface RelayOptions {
   readonly name: string;

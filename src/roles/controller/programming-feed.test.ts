@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Change, Programming } from '../model/inputs.ts';
-import { AckTracker } from '../outputs/xds/acks.ts';
-import { ManualClock } from '../runtime/clock.ts';
+import type { Change, Programming } from '../../model/inputs.ts';
+import { AckTracker } from '../../outputs/xds/acks.ts';
+import { ManualClock } from '../../runtime/clock.ts';
 import { ProgrammingFeed } from './programming-feed.ts';
 
 const use = (generation: number) => ({ generation, listeners: new Map([['l', '1']]), backends: [] });

@@ -1,11 +1,11 @@
-import type { Compiled } from '../model/compiled.ts';
-import type { Change } from '../model/inputs.ts';
-import { ClaimKeeper } from '../outputs/objects/claim-keeper.ts';
-import type { AckTracker } from '../outputs/xds/acks.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { Coalescer } from '../runtime/coalesce.ts';
-import type { Log } from '../runtime/log.ts';
-import type { FileBatch } from '../sources/file/file-source.ts';
+import type { Compiled } from '../../model/compiled.ts';
+import type { Change } from '../../model/inputs.ts';
+import { ClaimKeeper } from '../../outputs/objects/claim-keeper.ts';
+import type { AckTracker } from '../../outputs/xds/acks.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { Coalescer } from '../../runtime/coalesce.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { FileBatch } from '../../sources/file/file-source.ts';
 
 export interface ControllerClaimsOptions {
   readonly state: string;

@@ -1,16 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Export, Touched } from '../model/compiled.ts';
-import type { Change, Contribution, Origin, RemoteEndpoint } from '../model/inputs.ts';
-import { CaFolder } from '../runtime/ca-folder.ts';
-import type { IssueOptions } from '../runtime/certificates.ts';
-import { type Clock, systemClock } from '../runtime/clock.ts';
-import { silentLog } from '../runtime/log.ts';
-import { Metrics } from '../runtime/metrics.ts';
-import type { TlsFiles } from '../runtime/tls.ts';
-import { ControllerRelays } from './controller-relays.ts';
-import { type Relay, type StartRelayOptions, startRelay } from './relay.ts';
+import type { Export, Touched } from '../../model/compiled.ts';
+import type { Change, Contribution, Origin, RemoteEndpoint } from '../../model/inputs.ts';
+import { CaFolder } from '../../runtime/ca-folder.ts';
+import type { IssueOptions } from '../../runtime/certificates.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { silentLog } from '../../runtime/log.ts';
+import { Metrics } from '../../runtime/metrics.ts';
+import type { TlsFiles } from '../../runtime/tls.ts';
+import { ControllerRelays } from '../controller/relays.ts';
+import { type Relay, type StartRelayOptions, startRelay } from '../relay.ts';
 
 /** For tests: a CA, a relay and members in this process, over loopback with real TLS. */
 export class RelayTestBed {

@@ -1,15 +1,15 @@
 import { beforeEach, expect, test } from 'vitest';
-import { DeltaServerStream } from '../outputs/xds/delta-server-stream.ts';
-import type { ClientConnection } from '../sources/xds/delta-client-stream.ts';
+import { DeltaServerStream } from '../../outputs/xds/delta-server-stream.ts';
+import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts';
 import {
   type DeltaResource,
   decodeDeltaResponse,
   encodeDeltaRequest,
   encodeDeltaResponse,
-} from '../wire/proto/discovery.ts';
-import { typeUrls } from '../wire/proto/type-urls.ts';
-import { addresses, everything, identity, RelayMemoryBed } from './relay-memory-bed.ts';
-import { store, storePort } from './relay-test-bed.ts';
+} from '../../wire/proto/discovery.ts';
+import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { addresses, everything, identity, RelayMemoryBed } from './memory-bed.ts';
+import { store, storePort } from './test-bed.ts';
 
 let bed: RelayMemoryBed;
 beforeEach(() => {

@@ -1,5 +1,5 @@
-import type { Compiled } from '../model/compiled.ts';
-import type { Metrics } from '../runtime/metrics.ts';
+import type { Compiled } from '../../model/compiled.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
 
 /** Figures of what is compiled, counted when they are read. */
 export function controllerMetrics(metrics: Metrics, compiled: () => Compiled): void {

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Change, Programming } from '../model/inputs.ts';
-import type { AckTracker } from '../outputs/xds/acks.ts';
-import { heldByAll } from '../outputs/xds/programming-ledger.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { Coalescer } from '../runtime/coalesce.ts';
+import type { Change, Programming } from '../../model/inputs.ts';
+import type { AckTracker } from '../../outputs/xds/acks.ts';
+import { heldByAll } from '../../outputs/xds/programming-ledger.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { Coalescer } from '../../runtime/coalesce.ts';
 
 /** Acknowledgements come in bursts, one for each node. */
 const windowMs = 20;

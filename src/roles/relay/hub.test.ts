@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
-import { decodeDeltaResponse } from '../wire/proto/discovery.ts';
-import { typeUrls } from '../wire/proto/type-urls.ts';
-import { addresses, identity, RelayMemoryBed } from './relay-memory-bed.ts';
-import { endpoint, store, storePort } from './relay-test-bed.ts';
+import { decodeDeltaResponse } from '../../wire/proto/discovery.ts';
+import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { addresses, identity, RelayMemoryBed } from './memory-bed.ts';
+import { endpoint, store, storePort } from './test-bed.ts';
 
 let bed: RelayMemoryBed;
 beforeEach(() => {

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from 'vitest';
-import { decodeLinkFacts, encodeLinkFacts } from '../model/relay/link-metadata.ts';
-import { decodeDeltaResponse } from '../wire/proto/discovery.ts';
-import { codec } from '../wire/proto/registry.ts';
-import { typeUrls } from '../wire/proto/type-urls.ts';
-import { identity, RelayMemoryBed } from './relay-memory-bed.ts';
-import { store, storePort } from './relay-test-bed.ts';
+import { decodeLinkFacts, encodeLinkFacts } from '../../model/relay/link-metadata.ts';
+import { decodeDeltaResponse } from '../../wire/proto/discovery.ts';
+import { codec } from '../../wire/proto/registry.ts';
+import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { identity, RelayMemoryBed } from './memory-bed.ts';
+import { store, storePort } from './test-bed.ts';
 
 let bed: RelayMemoryBed;
 beforeEach(() => {

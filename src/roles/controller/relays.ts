@@ -1,13 +1,13 @@
 import { Client, type ClientOptions } from '@grpc/grpc-js';
-import type { Compiled, Touched } from '../model/compiled.ts';
-import type { Change } from '../model/inputs.ts';
-import { PublishLink } from '../outputs/relay/publish-link.ts';
-import { PublishedState } from '../outputs/relay/published-state.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Log } from '../runtime/log.ts';
-import type { Metrics } from '../runtime/metrics.ts';
-import { channelCredentials, type TlsFiles } from '../runtime/tls.ts';
-import { RelaySource } from '../sources/relay/relay-source.ts';
+import type { Compiled, Touched } from '../../model/compiled.ts';
+import type { Change } from '../../model/inputs.ts';
+import { PublishLink } from '../../outputs/relay/publish-link.ts';
+import { PublishedState } from '../../outputs/relay/published-state.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { channelCredentials, type TlsFiles } from '../../runtime/tls.ts';
+import { RelaySource } from '../../sources/relay/relay-source.ts';
 
 export interface ControllerRelaysOptions {
   readonly set: string;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
-import type { Clock } from '../runtime/clock.ts';
-import { messageOf } from '../runtime/errors.ts';
-import type { Log } from '../runtime/log.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { messageOf } from '../../runtime/errors.ts';
+import type { Log } from '../../runtime/log.ts';
 
 const pollMs = 500;
 const maxBytes = 1_048_576;

@@ -1,11 +1,11 @@
-import type { Compiled, Touched } from '../model/compiled.ts';
-import type { Change } from '../model/inputs.ts';
-import type { Model } from '../model/model.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { Coalescer } from '../runtime/coalesce.ts';
-import { messageOf } from '../runtime/errors.ts';
-import type { Log } from '../runtime/log.ts';
-import type { Metrics } from '../runtime/metrics.ts';
+import type { Compiled, Touched } from '../../model/compiled.ts';
+import type { Change } from '../../model/inputs.ts';
+import type { Model } from '../../model/model.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { Coalescer } from '../../runtime/coalesce.ts';
+import { messageOf } from '../../runtime/errors.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
 
 export interface CompileLoopOptions {
   readonly model: Model;

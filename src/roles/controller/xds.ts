@@ -1,13 +1,13 @@
-import type { Compiled, Touched } from '../model/compiled.ts';
-import type { Change } from '../model/inputs.ts';
-import { AckTracker } from '../outputs/xds/acks.ts';
-import { ResourceLog } from '../outputs/xds/resource-log.ts';
-import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
-import { dataPlaneView } from '../outputs/xds/view.ts';
-import { XdsOutput } from '../outputs/xds/xds-output.ts';
-import type { Log } from '../runtime/log.ts';
-import type { Metrics } from '../runtime/metrics.ts';
-import { identifyCall, serverCredentials, type TlsFiles } from '../runtime/tls.ts';
+import type { Compiled, Touched } from '../../model/compiled.ts';
+import type { Change } from '../../model/inputs.ts';
+import { AckTracker } from '../../outputs/xds/acks.ts';
+import { ResourceLog } from '../../outputs/xds/resource-log.ts';
+import { startXdsServer, type XdsServer } from '../../outputs/xds/server.ts';
+import { dataPlaneView } from '../../outputs/xds/view.ts';
+import { XdsOutput } from '../../outputs/xds/xds-output.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { identifyCall, serverCredentials, type TlsFiles } from '../../runtime/tls.ts';
 
 export interface ControllerXdsOptions {
   readonly set: string;

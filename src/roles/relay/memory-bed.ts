@@ -1,19 +1,19 @@
-import type { Export } from '../model/compiled.ts';
-import type { Change, Contribution, Origin } from '../model/inputs.ts';
-import { PublishedState } from '../outputs/relay/published-state.ts';
-import { DeltaServerStream } from '../outputs/xds/delta-server-stream.ts';
-import type { View } from '../outputs/xds/view.ts';
-import { ManualClock } from '../runtime/clock.ts';
-import { AppError } from '../runtime/errors.ts';
-import type { PeerIdentity } from '../runtime/identity.ts';
-import { silentLog } from '../runtime/log.ts';
-import { Metrics } from '../runtime/metrics.ts';
-import { RelaySource } from '../sources/relay/relay-source.ts';
-import type { ClientConnection } from '../sources/xds/delta-client-stream.ts';
-import { type DeltaResource, decodeDeltaResponse, encodeDeltaRequest } from '../wire/proto/discovery.ts';
-import { typeUrls } from '../wire/proto/type-urls.ts';
-import { RelayHub } from './relay-hub.ts';
-import { storePort } from './relay-test-bed.ts';
+import type { Export } from '../../model/compiled.ts';
+import type { Change, Contribution, Origin } from '../../model/inputs.ts';
+import { PublishedState } from '../../outputs/relay/published-state.ts';
+import { DeltaServerStream } from '../../outputs/xds/delta-server-stream.ts';
+import type { View } from '../../outputs/xds/view.ts';
+import { ManualClock } from '../../runtime/clock.ts';
+import { AppError } from '../../runtime/errors.ts';
+import type { PeerIdentity } from '../../runtime/identity.ts';
+import { silentLog } from '../../runtime/log.ts';
+import { Metrics } from '../../runtime/metrics.ts';
+import { RelaySource } from '../../sources/relay/relay-source.ts';
+import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts';
+import { type DeltaResource, decodeDeltaResponse, encodeDeltaRequest } from '../../wire/proto/discovery.ts';
+import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { RelayHub } from './hub.ts';
+import { storePort } from './test-bed.ts';
 
 export const identity = (cluster: string, over: Partial<PeerIdentity> = {}): PeerIdentity => ({
   set: 'demo',

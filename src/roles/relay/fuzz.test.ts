@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Export } from '../model/compiled.ts';
-import { renderExport } from '../outputs/relay/render.ts';
-import type { ResourceLog } from '../outputs/xds/resource-log.ts';
-import { typeUrls } from '../wire/proto/type-urls.ts';
+import type { Export } from '../../model/compiled.ts';
+import { renderExport } from '../../outputs/relay/render.ts';
+import type { ResourceLog } from '../../outputs/xds/resource-log.ts';
+import { typeUrls } from '../../wire/proto/type-urls.ts';
 import {
   addresses,
   type Consumer,
@@ -11,8 +11,8 @@ import {
   type Publisher,
   RelayMemoryBed,
   type TestHub,
-} from './relay-memory-bed.ts';
-import { store } from './relay-test-bed.ts';
+} from './memory-bed.ts';
+import { store } from './test-bed.ts';
 
 const composites = ['a', 'b', 'c'];
 const clusters = ['west', 'north'] as const;

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ManualClock } from '../runtime/clock.ts';
-import { type Log, silentLog } from '../runtime/log.ts';
-import { MembersFile, parseMembers } from './relay-members-file.ts';
+import { ManualClock } from '../../runtime/clock.ts';
+import { type Log, silentLog } from '../../runtime/log.ts';
+import { MembersFile, parseMembers } from './members-file.ts';
 
 let dir: string;
 let path: string;
