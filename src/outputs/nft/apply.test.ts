@@ -7,23 +7,27 @@ import { Metrics } from '../../runtime/metrics.ts';
 import { NftOutput } from './apply.ts';
 import { arbitraryIr } from './arbitrary-ir.ts';
 import { FakeKernel } from './fake.ts';
-import type { TouchedKeys } from './render.ts';
+import { endsInFlight, type Generation, recording } from './in-flight-bed.ts';
+import { Mirror } from './mirror.ts';
+import { Renderer, type TouchedKeys } from './render.ts';
 import { backend, endpoint, frontend, ir, node, tcp, to, udp } from './sample-ir.ts';
 import type { Table } from './table.ts';
+import { replacement, type Step, transaction } from './transaction.ts';
 
 function start(kernel = new FakeKernel()) {
   const clock = new ManualClock();
   const metrics = new Metrics();
+  const { runner, generations } = recording(kernel, () => clock.now());
   const output = new NftOutput({
     node: 'e1',
     cluster: 'east',
-    runner: kernel,
+    runner,
     clock,
     log: silentLog,
     metrics,
     hostAddresses: () => new Set(['172.18.1.1']),
   });
-  return { kernel, clock, metrics, output };
+  return { kernel, clock, metrics, output, generations };
 }
 
 /** Slots without their numbers: a table that evolved lays them out differently from a fresh one. */
@@ -152,7 +156,7 @@ test('dataplane 3 chains do not grow with VIPs', async () => {
   expect(kernel.table.chains.size).toBe(before);
 });
 
-test('what an old verdict leads to is removed a second later, in a transaction of its own', async () => {
+test('dataplane 6 what an old verdict leads to is removed a second later, in a transaction of its own', async () => {
   const { kernel, clock, output } = start();
   await output.update(one(['10.10.1.2', '10.10.1.3']));
   await output.update(one(['10.10.1.3']));
@@ -167,6 +171,69 @@ test('what an old verdict leads to is removed a second later, in a transaction o
   await settle();
   expect(slots()).toEqual(['10.96.0.1 . 80 . 0 : 10.10.1.3 . 8080']);
   expect(kernel.table.chains.has('t4n2')).toBe(false);
+});
+
+const client = { kind: 'pod', address: '10.10.1.99' } as const;
+const connection = { from: client, to: { address: '10.96.0.1', port: 80, protocol: 'tcp' } } as const;
+
+/** How connections fail that are made while the table changes. */
+const failures = (generations: readonly Generation[]) =>
+  endsInFlight(generations, connection, 1000)
+    .map((end) => (end.result === 'endpoint' ? end.address : end.result))
+    .filter((end) => !end.startsWith('10.10.'));
+
+test('dataplane 6 whatever comes and goes, no packet under way finds half a change', async () => {
+  const arbitraryChange = fc.record({
+    endpoints: fc.shuffledSubarray(['10.10.1.2', '10.10.1.3', '10.10.2.4', '10.10.2.5'], { minLength: 1 }),
+    wait: fc.constantFrom(0, 1, 999, 1000, 5000),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(arbitraryChange, { minLength: 2, maxLength: 6 }), async (changes) => {
+      const { clock, generations, kernel, output } = start();
+      for (const { endpoints, wait } of changes) {
+        await output.update(one(endpoints));
+        clock.advance(wait);
+        await settle();
+      }
+      expect(generations).toHaveLength(kernel.committed.length);
+      expect(failures(generations)).toEqual([]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test.each([
+  {
+    what: 'removes in the transaction that switches',
+    graceMs: 0,
+    commits: (steps: readonly Step[]) => [
+      steps.filter((s) => s.addChains),
+      steps.filter((s) => !s.addChains),
+    ],
+  },
+  {
+    what: 'makes a chain in the transaction that leads to it',
+    graceMs: 1000,
+    commits: (steps: readonly Step[]) => [steps],
+  },
+])('dataplane 6 a writer that $what is found out', async ({ graceMs, commits }) => {
+  const kernel = new FakeKernel();
+  kernel.takesNewChains = true;
+  const { runner, generations } = recording(kernel, () => 0);
+  const renderer = new Renderer({ node: 'e1', cluster: 'east' });
+  const mirror = new Mirror({ graceMs });
+  for (const endpoints of [
+    ['10.10.1.2', '10.10.1.3'],
+    ['10.10.1.3'],
+    ['10.10.1.2', '10.10.1.3', '10.10.2.4'],
+  ]) {
+    const wanted = renderer.render(one(endpoints), undefined, new Set());
+    const steps = [...mirror.advance(wanted, 0), ...mirror.sweep(0)];
+    if (generations.length === 0) await runner.run(replacement(steps).text);
+    else for (const part of commits(steps)) await runner.run(transaction(part).text);
+  }
+  expect(withoutOrder(kernel.table)).toEqual(withoutOrder(mirror.table()));
+  expect(failures(generations)).not.toEqual([]);
 });
 
 test('after a failed transaction the kernel is read, and what differs is changed', async () => {
@@ -188,7 +255,7 @@ test('a table of another schema is replaced in one transaction', async () => {
   expect(await output.audit()).toBeUndefined();
 });
 
-test('a new chain is committed before a verdict leads to it', async () => {
+test('dataplane 6 a new chain is committed before a verdict leads to it', async () => {
   const { kernel, output } = start();
   await output.update(one(['10.10.1.2']));
   const before = kernel.committed.length;
