@@ -25,8 +25,8 @@ const far = '192.0.0.2';
 /**
  * Sends a TCP SYN to the reserved address, from a namespace that hangs on this node as a pod does. Our table
  * alone answers it, with a reset: anything else means that traffic of pods does not pass netfilter here. The
- * table must be loaded. The namespace belongs to one child process and ends with it, and the link with the
- * namespace.
+ * table must be loaded. The namespace belongs to one child process and ends with it; the link, which would go
+ * with the namespace a little later, is deleted before this resolves.
  */
 export async function selfTest(options: SelfTestOptions = {}): Promise<SelfTest> {
   const prefix = options.command ?? [];
@@ -41,6 +41,7 @@ export async function selfTest(options: SelfTestOptions = {}): Promise<SelfTest>
   try {
     const lines = linesOf(child);
     if ((await lines()) !== 'ready') return unproven('a network namespace cannot be made');
+    await removeLink(prefix, timeoutMs);
     await ip([...prefix, 'ip'], timeoutMs, [
       `link add ${link} type veth peer name eth0 netns ${child.pid}`,
       `address add ${near}/29 dev ${link}`,
@@ -57,9 +58,15 @@ export async function selfTest(options: SelfTestOptions = {}): Promise<SelfTest>
   } catch (error) {
     return unproven(messageOf(error));
   } finally {
+    await removeLink(prefix, timeoutMs).catch(() => {});
     child.kill('SIGKILL');
     await closed;
   }
+}
+
+/** Also one that an agent left which was killed on the way. None there is no error. */
+async function removeLink(prefix: readonly string[], timeoutMs: number): Promise<void> {
+  await runProcess([...prefix, 'ip', 'link', 'delete', link], '', timeoutMs);
 }
 
 function verdict(answer: string | undefined): SelfTest {
