@@ -28,16 +28,15 @@ export function xdsMetrics(metrics: Metrics): {
 
 /** Changes of the log that each connected node has not acknowledged, read when the metrics are. */
 export function watchClientLag(metrics: Metrics, acks: AckTracker, head: () => number): void {
-  const gauge = metrics.gauge({
+  metrics.gauge({
     name: 'xds_client_lag',
     help: 'Changes that a connected node has not acknowledged yet',
     labels: ['node'],
+    collect: (gauge) => {
+      gauge.reset();
+      for (const { node, connected, position } of acks.snapshot()) {
+        if (connected) gauge.set({ node }, head() - Math.max(0, position));
+      }
+    },
   });
-  const collect = (): void => {
-    gauge.reset();
-    for (const { node, connected, position } of acks.snapshot()) {
-      if (connected) gauge.set({ node }, head() - Math.max(0, position));
-    }
-  };
-  Object.assign(gauge, { collect });
 }

@@ -8,9 +8,10 @@ import {
   decodeDeltaResponse,
   encodeDeltaRequest,
 } from '../../wire/proto/discovery.ts';
+import { methods } from '../../wire/proto/methods.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { contentVersion, ResourceLog } from './resource-log.ts';
-import { adsPath, startXdsServer } from './server.ts';
+import { startXdsServer } from './server.ts';
 import { dataPlaneView } from './view.ts';
 
 const closers: (() => unknown)[] = [];
@@ -31,7 +32,7 @@ function read(port: number) {
   const client = new Client(`127.0.0.1:${port}`, ChannelCredentials.createInsecure(), {
     'grpc.use_local_subchannel_pool': 1,
   });
-  const call = client.makeBidiStreamRequest<Buffer, Buffer>(adsPath, bytes, bytes);
+  const call = client.makeBidiStreamRequest<Buffer, Buffer>(methods.deltaAds, bytes, bytes);
   closers.push(() => {
     call.cancel();
     client.close();

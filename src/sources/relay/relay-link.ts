@@ -13,6 +13,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { DuplexLoop } from '../../runtime/duplex-loop.ts';
 import type { AppError } from '../../runtime/errors.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
+import { methods } from '../../wire/proto/methods.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import {
@@ -23,8 +24,6 @@ import {
 } from '../xds/delta-client-stream.ts';
 import { BadContent, decodeCluster, decodeShard } from './decode.ts';
 import { LinkContents } from './link-contents.ts';
-
-const subscribePath = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources';
 
 /** What a message from the relay touched. */
 export interface LinkTouched {
@@ -100,7 +99,7 @@ export class RelayLink {
     this.#loop = new DuplexLoop({
       client,
       target,
-      path: subscribePath,
+      path: methods.deltaAds,
       clock,
       random,
       open: (duplex) => {

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { type Duplex, type DuplexHandler, DuplexLoop } from '../../runtime/duplex-loop.ts';
 import { AppError } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
+import { methods } from '../../wire/proto/methods.ts';
 import { type DeltaClientOptions, DeltaClientStream } from './delta-client-stream.ts';
 
 export interface AdsClientOptions extends Pick<DeltaClientOptions, 'apply' | 'node' | 'passed'> {
@@ -16,8 +17,6 @@ export interface AdsClientOptions extends Pick<DeltaClientOptions, 'apply' | 'no
   /** The server took the stream, or it was lost. */
   readonly onConnected?: (connected: boolean) => void;
 }
-
-const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources';
 
 const channelOptions = {
   'grpc.keepalive_time_ms': 10_000,
@@ -58,7 +57,7 @@ export class AdsClient {
     this.#loop = new DuplexLoop({
       client: () => this.#pick(),
       target: addresses.join(', '),
-      path,
+      path: methods.deltaAds,
       clock,
       random,
       open: (duplex) => this.#open(duplex),
