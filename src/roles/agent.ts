@@ -1,29 +1,23 @@
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { dumpIr } from '../model/dump.ts';
-import type { Backend, Ir } from '../model/ir.ts';
 import { UdpReconciler } from '../outputs/conntrack/reconciler.ts';
 import { conntrackTool } from '../outputs/conntrack/tool.ts';
+import { endpointGauge } from '../outputs/metrics/endpoint-gauge.ts';
 import { NftOutput } from '../outputs/nft/apply.ts';
 import { checkCapability } from '../outputs/nft/capability.ts';
-import { nothingWanted, type TouchedKeys } from '../outputs/nft/render.ts';
 import { spawnRunner } from '../outputs/nft/runner.ts';
 import { tableName } from '../outputs/nft/schema.ts';
-import { type SelfTest, selfTest } from '../outputs/nft/self-test.ts';
 import { tableText } from '../outputs/nft/table.ts';
 import { udpChanges } from '../outputs/nft/udp-changes.ts';
 import { wantedTable } from '../outputs/nft/wanted-table.ts';
-import { startAdmin } from '../runtime/admin.ts';
-import { Backoff } from '../runtime/backoff.ts';
-import { type Clock, systemClock } from '../runtime/clock.ts';
-import { messageOf } from '../runtime/errors.ts';
-import { Lifecycle } from '../runtime/lifecycle.ts';
-import { createLog, type Log } from '../runtime/log.ts';
-import { Metrics } from '../runtime/metrics.ts';
+import { AuditLoop } from '../runtime/audit-loop.ts';
+import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { channelCredentials, requireOwnIdentity, type TlsFiles } from '../runtime/tls.ts';
-import { type Applied, IrSource } from '../sources/xds/ir-source.ts';
+import { IrSource } from '../sources/xds/ir-source.ts';
 import { yamlText } from '../wire/yaml-text.ts';
+import { NodeProgramming } from './agent/node-programming.ts';
 
-export interface AgentOptions {
+export interface AgentOptions extends RoleOptions {
   readonly node: string;
   readonly cluster: string;
   readonly set: string;
@@ -31,151 +25,59 @@ export interface AgentOptions {
   readonly controllers: readonly string[];
   /** How often the kernel's table is compared; longer where a comparison takes long. */
   readonly auditIntervalMs: number;
-  readonly admin: string;
-  readonly logLevel: string;
   readonly tls: TlsFiles;
 }
 
 /** Runs until SIGINT or SIGTERM. Throws E_USAGE, E_TLS_LOAD, E_LISTEN or E_NFT_UNUSABLE. */
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { node, cluster, set, tls } = options;
-  const log = createLog({ role: 'agent', level: options.logLevel });
-  const metrics = new Metrics();
-  metrics.collectProcess();
-  requireOwnIdentity(tls, { set, cluster, role: 'agent', node });
-  const credentials = channelCredentials(tls, { set, cluster, roles: ['controller'] });
-  const lifecycle = new Lifecycle(log);
-  const agent = await startAgent({ ...options, credentials, log, metrics, clock: systemClock });
-  lifecycle.add('agent', () => agent.close());
-  const admin = await startAdmin({
-    listen: options.admin,
-    metrics,
-    ready: () => agent.waitingFor,
-    debug: agent.debug,
+  await runRole('agent', options, { node, cluster }, (context) => {
+    requireOwnIdentity(tls, { set, cluster, role: 'agent', node });
+    const credentials = channelCredentials(tls, { set, cluster, roles: ['controller'] });
+    return startAgent({ ...options, ...context, credentials });
   });
-  lifecycle.add('admin', () => admin.close());
-  log.info({ admin: admin.port, node, cluster }, 'agent is up');
-  await lifecycle.untilSignal();
 }
 
 export interface StartAgentOptions
-  extends Pick<AgentOptions, 'node' | 'cluster' | 'controllers' | 'auditIntervalMs'> {
+  extends RoleContext,
+    Pick<AgentOptions, 'node' | 'cluster' | 'controllers' | 'auditIntervalMs'> {
   readonly credentials: ChannelCredentials;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
   /** Prefix that enters the network namespace of the node; default: we are in it. */
   readonly enter?: readonly string[];
 }
 
-export interface Agent {
-  /** Why this node is not ready; undefined once a complete state is programmed. */
-  readonly waitingFor: string | undefined;
-  readonly debug: Readonly<Record<'inputs' | 'ir' | 'wanted', () => string>>;
-  /** The kernel's table stays as it is. */
-  close(): Promise<void>;
-}
-
-/** An audit may take this part of the time. */
-const auditShare = 0.01;
-
-/**
- * Programs what the controller tells. A table that an earlier agent left stays as it is until the state is
- * complete; where there is none, what is there is programmed at once. Nothing is acknowledged before the kernel
- * holds it. Throws E_NFT_UNUSABLE.
- */
-export async function startAgent(options: StartAgentOptions): Promise<Agent> {
-  const { node, cluster, controllers, clock, log, metrics, enter = [] } = options;
+/** Programs what the controller tells; `close` leaves the kernel's table as it is. Throws E_NFT_UNUSABLE. */
+export async function startAgent(options: StartAgentOptions): Promise<Role> {
+  const { node, cluster, controllers, clock, random, log, metrics, enter = [] } = options;
+  const context: RoleContext = { clock, random, log, metrics };
   const runner = spawnRunner({ command: [...enter, 'nft'] });
   await checkCapability(runner);
-  const common = { clock, random: Math.random, log, metrics };
-  const udp = new UdpReconciler({ ...common, tool: conntrackTool({ command: [...enter, 'conntrack'] }) });
+  const udp = new UdpReconciler({ ...context, tool: conntrackTool({ command: [...enter, 'conntrack'] }) });
   const output = new NftOutput({
-    ...common,
+    ...context,
     node,
     cluster,
     runner,
     onCommit: (before, after) => udp.reconcile(udpChanges(before, after)),
   });
   const source = new IrSource({
-    ...common,
+    ...context,
     addresses: controllers,
     credentials: options.credentials,
     view: 'agent',
     node: { id: node, cluster },
   });
-  const backoff = new Backoff({ minMs: 100, maxMs: 10_000, random: Math.random });
-  const found = output.inspect().catch((error: unknown) => {
-    log.warn({ error: messageOf(error) }, 'the table that is there cannot be read');
-    return true;
+  const programming = new NodeProgramming({ ...context, source, output, udp, enter });
+  endpointGauge(metrics, () => programming.held?.backends.values() ?? []);
+  const audit = new AuditLoop({
+    ...context,
+    intervalMs: options.auditIntervalMs,
+    look: () => programming.audit(),
   });
-  const endpoints = new EndpointGauge(metrics);
-  let closed = false;
-  let programmed = false;
-  let waiting = false;
-  let tested: SelfTest | undefined;
-  let cancelRetry = (): void => {};
-
-  const apply = async (ir: Ir, touched: TouchedKeys): Promise<Applied> => {
-    // Of this representation: more may come while we wait.
-    const { complete } = source;
-    if (!programmed && !complete && (await found)) {
-      if (!waiting) log.info({}, 'the table of an earlier agent stays until the state is complete');
-      waiting = true;
-      return 'later';
-    }
-    try {
-      const refused = await output.update(ir, touched);
-      backoff.reset();
-      endpoints.set(ir);
-      tested ??= await prove();
-      programmed ||= complete;
-      return refused;
-    } catch (error) {
-      if (closed) return 'later';
-      const ms = backoff.next();
-      log.error({ error: messageOf(error), retryMs: ms }, 'the state cannot be programmed');
-      cancelRetry = clock.after(ms, () => source.poke());
-      return 'later';
-    }
-  };
-
-  const prove = async (): Promise<SelfTest> => {
-    const test = await selfTest({ command: enter });
-    const bypassed = test.result === 'bypassed';
-    metrics
-      .gauge({ name: 'data_plane_bypassed', help: '1 if traffic of pods does not pass our table' })
-      .set(bypassed ? 1 : 0);
-    if (bypassed) {
-      log.error({}, `self-test: ${test.message}`);
-      source.announce({ bypassed: true });
-    } else {
-      log.info({ result: test.result }, `self-test: ${test.message}`);
-    }
-    return test;
-  };
-
-  let cancelAudit = (): void => {};
-  const audit = async (): Promise<void> => {
-    const started = clock.now();
-    try {
-      await output.audit();
-      udp.reconcile(udpChanges(nothingWanted, output.wanted));
-    } catch (error) {
-      log.warn({ error: messageOf(error) }, 'the table cannot be audited');
-    }
-    if (!closed) planAudit(clock.now() - started);
-  };
-  const planAudit = (lastMs: number): void => {
-    const interval = Math.max(options.auditIntervalMs, lastMs / auditShare);
-    cancelAudit = clock.after(interval * (0.9 + Math.random() * 0.1), () => void audit());
-  };
-  planAudit(0);
-  source.onChange(apply);
-
+  source.onChange((ir, touched) => programming.apply(ir, touched));
   return {
     get waitingFor() {
-      if (programmed) return undefined;
+      if (programming.isComplete) return undefined;
       return source.complete
         ? 'the state is complete but not programmed yet'
         : `waiting for the complete state from ${controllers.join(', ')}`;
@@ -184,57 +86,17 @@ export async function startAgent(options: StartAgentOptions): Promise<Agent> {
       inputs: () =>
         yamlText({
           source: { controllers, connected: source.connected, complete: source.complete },
-          selfTest: tested ?? 'not made yet',
+          selfTest: programming.selfTest ?? 'not made yet',
         }),
       ir: () => yamlText(dumpIr(source.ir)),
       wanted: () => tableText(wantedTable(output.wanted), tableName),
     },
     close: async () => {
-      closed = true;
-      cancelAudit();
-      cancelRetry();
+      programming.close();
+      audit.close();
       source.close();
       udp.close();
       await output.close();
     },
   };
-}
-
-/** Endpoints that this node knows, by cluster and state. */
-class EndpointGauge {
-  readonly #gauge;
-  readonly #counts = new WeakMap<Backend, ReadonlyMap<string, number>>();
-
-  constructor(metrics: Metrics) {
-    this.#gauge = metrics.gauge({
-      name: 'endpoints',
-      help: 'endpoints of back ends by cluster and state (healthy, draining)',
-      labels: ['cluster', 'state'],
-    });
-  }
-
-  set(ir: Ir): void {
-    const sums = new Map<string, number>();
-    for (const backend of ir.backends.values()) {
-      const counts = this.#counts.get(backend) ?? count(backend);
-      this.#counts.set(backend, counts);
-      for (const [id, n] of counts) sums.set(id, (sums.get(id) ?? 0) + n);
-    }
-    this.#gauge.reset();
-    for (const [id, n] of sums) {
-      const [state = '', cluster = ''] = id.split(' ');
-      this.#gauge.set({ cluster, state }, n);
-    }
-  }
-}
-
-function count(backend: Backend): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const group of backend.groups) {
-    for (const { health } of group.endpoints) {
-      const id = `${health.toLowerCase()} ${group.cluster}`;
-      counts.set(id, (counts.get(id) ?? 0) + 1);
-    }
-  }
-  return counts;
 }

@@ -79,6 +79,7 @@ async function start(controllerPort: number, log: Log = silentLog): Promise<{ dn
     log,
     metrics,
     clock: systemClock,
+    random: Math.random,
   });
   closers.push(() => dns.close());
   return { dns, metrics };

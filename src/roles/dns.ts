@@ -1,20 +1,18 @@
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { dumpIr } from '../model/dump.ts';
 import type { Ir } from '../model/ir.ts';
-import { type DnsServer, startDnsServer } from '../outputs/dns/server.ts';
+import { startDnsServer } from '../outputs/dns/server.ts';
 import { Zone } from '../outputs/dns/zone.ts';
 import { formatZone } from '../outputs/dns/zone-text.ts';
-import { startAdmin } from '../runtime/admin.ts';
-import { type Clock, systemClock } from '../runtime/clock.ts';
-import { Lifecycle } from '../runtime/lifecycle.ts';
-import { createLog, type Log } from '../runtime/log.ts';
-import { Metrics } from '../runtime/metrics.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Log } from '../runtime/log.ts';
+import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { channelCredentials, requireOwnIdentity, type TlsFiles } from '../runtime/tls.ts';
 import { IrSource } from '../sources/xds/ir-source.ts';
 import type { TouchedKeys } from '../sources/xds/resource-tables.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 
-export interface DnsOptions {
+export interface DnsOptions extends RoleOptions {
   readonly cluster: string;
   readonly set: string;
   /** `host:port` of controllers of this cluster, tried in turn. */
@@ -22,46 +20,27 @@ export interface DnsOptions {
   /** `address:port` each, for UDP and TCP. An empty address is every address. */
   readonly listen: readonly string[];
   readonly zone: string;
-  readonly admin: string;
-  readonly logLevel: string;
   readonly tls: TlsFiles;
 }
 
 /** Runs until SIGINT or SIGTERM. Throws E_USAGE, E_TLS_LOAD or E_LISTEN. */
 export async function runDns(options: DnsOptions): Promise<void> {
-  const { cluster, set, tls } = options;
-  const log = createLog({ role: 'dns', level: options.logLevel });
-  const metrics = new Metrics();
-  metrics.collectProcess();
-  requireOwnIdentity(tls, { set, cluster, role: 'dns' });
-  const credentials = channelCredentials(tls, { set, cluster, roles: ['controller'] });
-  const lifecycle = new Lifecycle(log);
-  const dns = await startDns({ ...options, credentials, log, metrics, clock: systemClock });
-  lifecycle.add('dns', () => dns.close());
-  const admin = await startAdmin({
-    listen: options.admin,
-    metrics,
-    ready: () => dns.waitingFor,
-    debug: dns.debug,
+  const { cluster, set, tls, zone } = options;
+  await runRole('dns', options, { zone, cluster }, (context) => {
+    requireOwnIdentity(tls, { set, cluster, role: 'dns' });
+    const credentials = channelCredentials(tls, { set, cluster, roles: ['controller'] });
+    return startDns({ ...options, ...context, credentials });
   });
-  lifecycle.add('admin', () => admin.close());
-  log.info({ port: dns.port, admin: admin.port, zone: options.zone, cluster }, 'dns is up');
-  await lifecycle.untilSignal();
 }
 
-export interface StartDnsOptions extends Pick<DnsOptions, 'cluster' | 'controllers' | 'listen' | 'zone'> {
+export interface StartDnsOptions
+  extends RoleContext,
+    Pick<DnsOptions, 'cluster' | 'controllers' | 'listen' | 'zone'> {
   readonly credentials: ChannelCredentials;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
 }
 
-export interface Dns {
+export interface Dns extends Role {
   readonly port: number;
-  /** Why answers are SERVFAIL; undefined once the zone is complete. */
-  readonly waitingFor: string | undefined;
-  readonly debug: Readonly<Record<'inputs' | 'ir' | 'wanted', () => string>>;
-  close(): Promise<void>;
 }
 
 /**
@@ -69,16 +48,16 @@ export interface Dns {
  * also while no controller is there.
  */
 export async function startDns(options: StartDnsOptions): Promise<Dns> {
-  const { cluster, controllers, clock, log, metrics } = options;
+  const { cluster, controllers, clock, random, log, metrics } = options;
   const zone = new Zone({ zone: options.zone });
-  const server: DnsServer = await startDnsServer({ listen: options.listen, zone, clock, log, metrics });
+  const server = await startDnsServer({ listen: options.listen, zone, clock, log, metrics });
   const source = new IrSource({
     addresses: controllers,
     credentials: options.credentials,
     view: 'dns',
     node: { id: 'dns', cluster },
     clock,
-    random: Math.random,
+    random,
     log,
     metrics,
   });

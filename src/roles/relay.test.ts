@@ -147,7 +147,6 @@ test('a relay whose certificate is no relay’s is refused by its members', asyn
 
 test('the relay starts with its own certificate or says what is wrong', async () => {
   bed.writeMembers('east');
-  await expect(bed.startRelay({ tls: 'insecure' })).rejects.toMatchObject({ code: 'E_USAGE' });
   const tls = await bed.issue('east', {});
   await expect(bed.startRelay({ tls })).rejects.toThrow(/expected cluster hub/);
 });

@@ -1,80 +1,43 @@
-import type { ServerDuplexStream, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
-import { Metadata, status } from '@grpc/grpc-js';
-import { stringify } from 'yaml';
 import type { PeerLimits } from '../model/relay/peer-budget.ts';
-import { epochHeader, publishPath } from '../outputs/relay/publish-link.ts';
 import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
-import { startAdmin } from '../runtime/admin.ts';
-import { type Clock, systemClock } from '../runtime/clock.ts';
-import { AppError, messageOf } from '../runtime/errors.ts';
-import { Lifecycle } from '../runtime/lifecycle.ts';
-import { createLog, type Log } from '../runtime/log.ts';
-import { Metrics } from '../runtime/metrics.ts';
+import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { identifyCall, requireOwnIdentity, serverCredentials, type TlsFiles } from '../runtime/tls.ts';
-import type { ClientConnection } from '../sources/xds/delta-client-stream.ts';
 import { typeUrls } from '../wire/proto/type-urls.ts';
+import { yamlText } from '../wire/yaml-text.ts';
 import { RelayHub } from './relay/hub.ts';
 import { MembersFile } from './relay/members-file.ts';
+import { publishService } from './relay/publish-service.ts';
 
-export interface RelayOptions {
+export interface RelayOptions extends RoleOptions {
   readonly name: string;
   readonly set: string;
   /** Path of the YAML list of members. */
   readonly members: string;
   readonly listen: string;
-  readonly admin: string;
-  readonly logLevel: string;
-  readonly tls: TlsFiles | 'insecure';
+  readonly tls: TlsFiles;
 }
 
-/** Runs until SIGINT or SIGTERM. */
+/** Runs until SIGINT or SIGTERM. Throws E_TLS_LOAD or E_LISTEN. */
 export async function runRelay(options: RelayOptions): Promise<void> {
-  const log = createLog({ role: 'relay', level: options.logLevel });
-  const lifecycle = new Lifecycle(log);
-  const metrics = new Metrics();
-  metrics.collectProcess();
-  const relay = await startRelay({ ...options, log, metrics, clock: systemClock });
-  lifecycle.add('relay', () => relay.close());
-  const admin = await startAdmin({
-    listen: options.admin,
-    metrics,
-    ready: () => relay.hub.waitingFor,
-    debug: debugPages(relay),
-  });
-  lifecycle.add('admin', () => admin.close());
-  log.info({ port: relay.port, admin: admin.port, name: options.name, set: options.set }, 'relay is up');
-  await lifecycle.untilSignal();
+  const { name, set } = options;
+  await runRole('relay', options, { name, set }, (context) => startRelay({ ...options, ...context }));
 }
 
-export interface StartRelayOptions {
-  readonly name: string;
-  readonly set: string;
-  readonly members: string;
-  readonly listen: string;
-  readonly tls: TlsFiles | 'insecure';
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
+export interface StartRelayOptions
+  extends Omit<RoleContext, 'random'>,
+    Omit<RelayOptions, keyof RoleOptions> {
   readonly limits?: PeerLimits;
   readonly settleMs?: number;
 }
 
-export interface Relay {
+export interface Relay extends Role {
   readonly port: number;
   readonly hub: RelayHub;
-  readonly server: XdsServer;
-  close(): Promise<void>;
 }
 
-/** Throws E_TLS_LOAD, E_LISTEN or E_USAGE. */
+/** Passes on what members publish to those it is for. Throws E_TLS_LOAD or E_LISTEN. */
 export async function startRelay(options: StartRelayOptions): Promise<Relay> {
   const { tls, set, name, clock, log, metrics } = options;
-  if (tls === 'insecure') {
-    throw new AppError(
-      'E_USAGE',
-      'a relay needs --tls-cert, --tls-key and --tls-ca: it knows its members by them',
-    );
-  }
   requireOwnIdentity(tls, { set, cluster: name, role: 'relay' });
   let server: XdsServer | undefined;
   const hub = new RelayHub({
@@ -97,7 +60,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
     views: (peer) => hub.viewFor(peer),
     logger: log,
     metrics,
-    services: [publishService(hub, options)],
+    services: [publishService({ hub, set, clock, log })],
   });
   const members = new MembersFile({
     path: options.members,
@@ -108,7 +71,10 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
   return {
     port: server.port,
     hub,
-    server,
+    get waitingFor() {
+      return hub.waitingFor;
+    },
+    debug: debugPages(hub, server),
     close: async () => {
       members.close();
       hub.close();
@@ -117,82 +83,10 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
   };
 }
 
-type PublishCall = ServerDuplexStream<Buffer, Buffer>;
-const bytes = (message: Buffer): Buffer => message;
-
-/** causeway.v1.Relay: the member, which dialled, is the server of delta xDS on its Publish call. */
-function publishService(
-  hub: RelayHub,
-  options: StartRelayOptions,
-): { definition: ServiceDefinition; implementation: UntypedServiceImplementation } {
-  return {
-    definition: {
-      Publish: {
-        path: publishPath,
-        requestStream: true,
-        responseStream: true,
-        requestSerialize: bytes,
-        requestDeserialize: bytes,
-        responseSerialize: bytes,
-        responseDeserialize: bytes,
-      },
-    },
-    implementation: { Publish: (call: PublishCall) => acceptPublisher(hub, options, call) },
-  };
-}
-
-function acceptPublisher(hub: RelayHub, { set, clock, log }: StartRelayOptions, call: PublishCall): void {
-  let ended = false;
-  const fail = (error: AppError): void => {
-    if (ended) return;
-    ended = true;
-    log.warn({ peer: call.getPeer(), code: error.code }, `publish link ended by us: ${error.message}`);
-    const code = error.code === 'E_PEER_IDENTITY' ? status.PERMISSION_DENIED : status.ABORTED;
-    call.emit('error', { code, details: `${error.code}: ${error.message}` });
-  };
-  const connection: ClientConnection = { send: (message) => void call.write(message), fail };
-  try {
-    const peer = identifyCall(call, { set, roles: ['controller'] });
-    const epoch = Number(call.metadata.get(epochHeader)[0]);
-    if (!Number.isSafeInteger(epoch) || epoch < 0) {
-      throw new AppError('E_XDS_STREAM', `expected the publisher's epoch in ${epochHeader}`);
-    }
-    call.sendMetadata(new Metadata());
-    const origin = hub.link(peer, epoch, connection);
-    log.info({ cluster: peer.cluster, peer: call.getPeer(), epoch }, 'member publishes');
-    const closed = (): void => {
-      ended = true;
-      hub.unlink(origin, connection);
-    };
-    call.on('data', (message: Buffer) => {
-      try {
-        const delay = origin.receive(connection, message);
-        if (delay <= 0) return;
-        call.pause();
-        clock.after(delay, () => call.resume());
-      } catch (error) {
-        fail(asAppError(error));
-        closed();
-      }
-    });
-    call.on('end', () => {
-      closed();
-      call.end();
-    });
-    for (const event of ['cancelled', 'error', 'close']) call.on(event, closed);
-  } catch (error) {
-    fail(asAppError(error));
-  }
-}
-
-const asAppError = (error: unknown): AppError =>
-  error instanceof AppError ? error : new AppError('E_XDS_STREAM', messageOf(error), { cause: error });
-
-function debugPages(relay: Relay): Readonly<Record<string, () => string>> {
-  const { hub, server } = relay;
+function debugPages(hub: RelayHub, server: XdsServer): Role['debug'] {
   return {
     inputs: () =>
-      stringify({
+      yamlText({
         members: hub.members.map((cluster) => {
           const published = hub.origins.get(cluster);
           const { epoch, sequence, synced } = published?.status ?? {};
@@ -208,13 +102,13 @@ function debugPages(relay: Relay): Readonly<Record<string, () => string>> {
         consumers: server.streams(),
       }),
     ir: () =>
-      stringify({
+      yamlText({
         contributions: [...hub.origins.values()].flatMap(({ origin }) =>
           [...origin.resources].map(({ name, policy, path, mark }) => ({ name, export: policy, path, mark })),
         ),
       }),
     wanted: () =>
-      stringify({
+      yamlText({
         resources: [typeUrls.cluster, typeUrls.assignment, typeUrls.originStatus].flatMap((typeUrl) =>
           [...hub.log.entries(typeUrl)].map(({ name, version }) => ({ name, version })),
         ),

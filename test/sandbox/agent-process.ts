@@ -17,6 +17,7 @@ const agent = await startAgent({
   log: createLog({ role: 'agent' }),
   metrics,
   clock: systemClock,
+  random: Math.random,
   enter,
 });
 const admin = await startAdmin({

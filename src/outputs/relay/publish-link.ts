@@ -2,11 +2,11 @@ import type { Client } from '@grpc/grpc-js';
 import type { Clock } from '../../runtime/clock.ts';
 import { DuplexLoop } from '../../runtime/duplex-loop.ts';
 import type { AppError } from '../../runtime/errors.ts';
+import { methods } from '../../wire/proto/methods.ts';
 import { DeltaServerStream, type StreamObserver } from '../xds/delta-server-stream.ts';
 import type { View } from '../xds/view.ts';
 import type { PublishedState } from './published-state.ts';
 
-export const publishPath = '/causeway.v1.Relay/Publish';
 /** Header of a Publish call: the epoch of its publisher. */
 export const epochHeader = 'causeway-epoch';
 
@@ -55,7 +55,7 @@ function dial(options: PublishLinkOptions): DuplexLoop {
   return new DuplexLoop({
     client,
     target,
-    path: publishPath,
+    path: methods.publish,
     headers: () => ({ [epochHeader]: String(state.epoch) }),
     clock,
     random,

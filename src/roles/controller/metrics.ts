@@ -1,21 +1,10 @@
 import type { Compiled } from '../../model/compiled.ts';
+import { endpointGauge } from '../../outputs/metrics/endpoint-gauge.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 
 /** Figures of what is compiled, counted when they are read. */
 export function controllerMetrics(metrics: Metrics, compiled: () => Compiled): void {
-  metrics.gauge({
-    name: 'endpoints',
-    help: 'endpoints that back ends have, by the cluster they are in',
-    labels: ['cluster', 'state'],
-    collect: (gauge) => {
-      gauge.reset();
-      for (const { groups } of compiled().backends.values()) {
-        for (const { cluster, endpoints } of groups) {
-          for (const { health } of endpoints) gauge.inc({ cluster, state: health.toLowerCase() });
-        }
-      }
-    },
-  });
+  endpointGauge(metrics, () => compiled().backends.values());
   metrics.gauge({
     name: 'frontends',
     help: 'front ends that are compiled',

@@ -13,6 +13,7 @@ import { AppError } from '../../runtime/errors.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { SyncedGauge } from '../../runtime/synced-gauge.ts';
 import { PublishedOrigin } from '../../sources/relay/published-origin.ts';
 import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
@@ -52,11 +53,13 @@ export class RelayHub {
   readonly log: ResourceLog;
   readonly #options: RelayHubOptions;
   readonly #members: Members;
+  readonly #synced: SyncedGauge;
   readonly #origins = new Map<string, PublishedOrigin>();
   #cancel: (() => void) | undefined;
 
   constructor(options: RelayHubOptions) {
     this.#options = options;
+    this.#synced = new SyncedGauge(options.metrics);
     this.#members = new Members(options.settleMs ?? defaultSettleMs);
     this.log = new ResourceLog({
       absent: (_type, name) => this.#members.isAbsent(name, options.clock.now()),
@@ -93,14 +96,14 @@ export class RelayHub {
       left?.end(new AppError('E_PEER_IDENTITY', `${cluster} is not a member any more`));
       for (const { typeUrl, name } of left?.origin.resources ?? []) this.log.remove(typeUrl, name);
       this.log.remove(typeUrls.originStatus, this.#statusName(cluster));
-      this.#synced().remove({ cluster });
+      this.#synced.remove(cluster);
       onExpelled(cluster);
       log.info({ cluster, resources: left?.origin.size ?? 0 }, 'member left; what it gave is removed');
     }
     for (const cluster of clusters) {
       if (this.#origins.has(cluster)) continue;
       this.#origins.set(cluster, this.#newOrigin(cluster));
-      this.#synced().set({ cluster }, 0);
+      this.#synced.set(cluster, false);
       log.info({ cluster }, 'member is expected');
     }
     metrics.gauge({ name: 'relay_members', help: 'Clusters on the list of members' }).set(clusters.size);
@@ -230,19 +233,11 @@ export class RelayHub {
     return formatOriginName({ set: this.#options.set, cluster });
   }
 
-  #synced() {
-    return this.#options.metrics.gauge({
-      name: 'source_synced',
-      help: 'A source is complete and current',
-      labels: ['cluster'],
-    });
-  }
-
   #countLinks(): void {
     let links = 0;
     for (const [cluster, published] of this.#origins) {
       if (published.isLinked) links += 1;
-      this.#synced().set({ cluster }, published.isLinked && published.origin.isComplete ? 1 : 0);
+      this.#synced.set(cluster, published.isLinked && published.origin.isComplete);
     }
     this.#options.metrics
       .gauge({ name: 'relay_links', help: 'Links between clusters that are up' })

@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { type AppError, messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { SyncedGauge } from '../../runtime/synced-gauge.ts';
 import { type LinkTouched, RelayLink } from './relay-link.ts';
 
 export interface RelaySourceOptions {
@@ -36,12 +37,16 @@ export class RelaySource {
   readonly #origins = new Map<string, Origin>();
   /** Whose word counted last for an origin. */
   readonly #told = new Map<string, RelayLink>();
+  /** Target → the state that was logged last. */
+  readonly #logged = new Map<string, string>();
+  readonly #synced: SyncedGauge;
   #changes: Change[] = [];
   #cancel: (() => void) | undefined;
 
   constructor(options: RelaySourceOptions) {
     this.#options = options;
     const { metrics, log } = options;
+    this.#synced = new SyncedGauge(metrics);
     const refused = metrics.counter({
       name: 'relay_refused_total',
       help: 'Resources of peers that were refused',
@@ -66,11 +71,8 @@ export class RelaySource {
           },
         }),
     );
-    this.#logged = new Map();
     up.set(0);
   }
-
-  #logged: Map<string, string>;
 
   get links(): readonly RelayLink[] {
     return this.#links;
@@ -146,21 +148,13 @@ export class RelaySource {
       if (next) this.#origins.set(cluster, next);
       else this.#origins.delete(cluster);
       this.#changes.push({ kind: 'Origin', key: cluster, value: next });
-      if (next) this.#synced().set({ cluster }, next.state === 'Synced' ? 1 : 0);
-      else this.#synced().remove({ cluster });
+      if (next) this.#synced.set(cluster, next.state === 'Synced');
+      else this.#synced.remove(cluster);
     }
     if (link === this.#told.get(cluster)) return;
     if (link) this.#told.set(cluster, link);
     else this.#told.delete(cluster);
     for (const port of this.#ports.keys()) this.#updateContribution(`${port}/${cluster}`);
-  }
-
-  #synced() {
-    return this.#options.metrics.gauge({
-      name: 'source_synced',
-      help: 'A source is complete and current',
-      labels: ['cluster'],
-    });
   }
 
   #originRecord(cluster: string, link: RelayLink, before: Origin | undefined): Origin | undefined {

@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { SyncedGauge } from '../../runtime/synced-gauge.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { type Json, toStruct } from '../../wire/proto/struct.ts';
@@ -65,6 +66,7 @@ export class IrSource {
   readonly #tables = new ResourceTables();
   readonly #handlers: IrHandler[] = [];
   readonly #client: AdsClient;
+  readonly #synced: SyncedGauge;
   #facts: Readonly<Record<string, Json>> = {};
   #ir: Ir = this.#tables.snapshot();
   #complete = false;
@@ -81,13 +83,9 @@ export class IrSource {
     this.#options = options;
     this.#retry = new Backoff({ minMs: 100, maxMs: 5_000, random: options.random });
     const { metrics } = options;
-    const synced = metrics.gauge({
-      name: 'source_synced',
-      help: '1 once the source has told its complete state',
-      labels: ['cluster'],
-    });
+    this.#synced = new SyncedGauge(metrics);
+    this.#synced.set(options.node.cluster, false);
     const connected = metrics.gauge({ name: 'xds_connected', help: '1 while the xDS stream is up' });
-    synced.set({ cluster: options.node.cluster }, 0);
     connected.set(0);
     this.#client = new AdsClient(
       {
@@ -169,9 +167,7 @@ export class IrSource {
   #noteComplete(marker: boolean): void {
     if (this.#complete || !marker || !this.#tables.hasAssignments) return;
     this.#complete = true;
-    this.#options.metrics
-      .gauge({ name: 'source_synced', help: '', labels: ['cluster'] })
-      .set({ cluster: this.#options.node.cluster }, 1);
+    this.#synced.set(this.#options.node.cluster, true);
     this.#options.log.info({}, 'the xDS source is complete');
   }
 
