@@ -1,4 +1,5 @@
-import type { Cluster, ClusterNode } from '../../src/cli/playground/cluster.ts';
+import type { Cluster } from '../../src/cli/playground/cluster.ts';
+import type { ClusterNode } from '../../src/cli/playground/cluster-node.ts';
 import type { LoadPlan } from '../../src/cli/playground/load-plan.ts';
 import { startLoad } from '../../src/cli/playground/load-process.ts';
 import type { Namespace } from '../../src/cli/playground/namespace.ts';

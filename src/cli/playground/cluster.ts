@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ClusterPlan, clusterPlan, type HostAddress } from './address-plan.ts';
+import type { ClusterNode, NodeOptions } from './cluster-node.ts';
 import { Namespace } from './namespace.ts';
-import type { Network } from './network.ts';
 import { ObjectFolder } from './object-folder.ts';
-import { Pod, type PodOptions } from './pod.ts';
+import { Pod, type PodCluster, type PodOptions } from './pod.ts';
 import { namespaceObject, nodeObject } from './pod-objects.ts';
+import type { Routing } from './routing.ts';
 
 export interface ClusterOptions {
   readonly region?: string;
@@ -14,34 +15,23 @@ export interface ClusterOptions {
   readonly networkId?: string;
 }
 
-export interface NodeOptions {
-  readonly zone?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-}
-
-/** A node: its namespace is where an agent and host-network processes run. */
-export interface ClusterNode {
-  readonly name: string;
-  readonly address: HostAddress;
-  readonly podCidrs: HostAddress;
-  readonly namespace: Namespace;
-  readonly uid: string;
-  readonly created: string;
-  readonly options: NodeOptions;
-  /** 1, 2, … in order of `addNode`. */
-  readonly number: number;
-  /** Pods that were ever placed here: an address is not given twice. */
-  pods: number;
+/** What the clusters hang on. */
+export interface Wan {
+  /** Folder of all clusters. */
+  readonly root: string;
+  readonly router: Namespace;
+  readonly routing: Routing;
+  /** Hangs a namespace on the router: it gets the address and a default route. Returns the router's link. */
+  attach(namespace: Namespace, address: HostAddress): Promise<string>;
 }
 
 /** One cluster: nodes, pods, a host for its control plane, and the folder of YAML that describes them. */
-export class Cluster {
+export class Cluster implements PodCluster {
   readonly name: string;
   readonly region: string;
   /** For `--network`. */
   readonly networkId: string;
   readonly plan: ClusterPlan;
-  readonly network: Network;
   readonly objects: ObjectFolder;
   /** For `--state`. */
   readonly stateDir: string;
@@ -52,45 +42,45 @@ export class Cluster {
   readonly pods = new Map<string, Pod>();
   /** Pod name → node, of every pod there has been. */
   readonly placements = new Map<string, string>();
+  readonly #wan: Wan;
   readonly #namespaces = new Set<string>();
   #resolver: string;
   #numbers = 0;
 
   private constructor(
-    network: Network,
+    wan: Wan,
     name: string,
     plan: ClusterPlan,
     control: Namespace,
     options: ClusterOptions,
   ) {
-    this.network = network;
+    this.#wan = wan;
     this.name = name;
     this.plan = plan;
     this.region = options.region ?? '';
     this.networkId = options.networkId ?? 'n1';
     this.control = control;
-    this.objects = new ObjectFolder(join(network.root, name, 'objects'));
-    this.stateDir = join(network.root, name, 'state');
+    this.objects = new ObjectFolder(join(wan.root, name, 'objects'));
+    this.stateDir = join(wan.root, name, 'state');
     mkdirSync(this.stateDir, { recursive: true });
     this.#resolver = plan.control.v4;
   }
 
   /** Use `Network.addCluster`. */
-  static async create(
-    network: Network,
-    name: string,
-    number: number,
-    options: ClusterOptions,
-  ): Promise<Cluster> {
+  static async create(wan: Wan, name: string, number: number, options: ClusterOptions): Promise<Cluster> {
     const plan = clusterPlan(number);
     const control = await Namespace.create({ name, resolver: plan.control.v4 });
-    await network.attach(control, plan.control);
-    return new Cluster(network, name, plan, control, options);
+    await wan.attach(control, plan.control);
+    return new Cluster(wan, name, plan, control, options);
+  }
+
+  get routing(): Routing {
+    return this.#wan.routing;
   }
 
   /** For `--service-cidr`: the primary family first. */
   get serviceCidrs(): readonly string[] {
-    return this.network.families(this.plan.serviceCidrs);
+    return this.routing.families(this.plan.serviceCidrs);
   }
 
   /** DNS server of every process started from now on. */
@@ -121,12 +111,12 @@ export class Cluster {
     const created = new Date().toISOString();
     const node = { name, address, podCidrs, namespace, uid: randomUUID(), created, options, number, pods: 0 };
     this.nodes.set(name, node);
-    const link = await this.network.attach(namespace, address);
+    const link = await this.#wan.attach(namespace, address);
     // An address of the range that no pod has is refused at once instead of travelling in circles.
-    await namespace.ip(this.network.routes('unreachable', podCidrs));
-    await this.network.router.ip([
-      ...this.network.routesThrough(link, address, podCidrs),
-      ...(number === 1 ? this.network.routesThrough(link, address, this.plan.serviceCidrs) : []),
+    await namespace.ip(this.routing.routes('unreachable', podCidrs));
+    await this.#wan.router.ip([
+      ...this.routing.routesThrough(link, address, podCidrs),
+      ...(number === 1 ? this.routing.routesThrough(link, address, this.plan.serviceCidrs) : []),
     ]);
     this.writeNode(name, true);
     return node;
@@ -143,8 +133,8 @@ export class Cluster {
         zone,
         region: this.region,
         labels: node.options.labels ?? {},
-        podCidrs: this.network.families(node.podCidrs),
-        ips: this.network.families(node.address),
+        podCidrs: this.routing.families(node.podCidrs),
+        ips: this.routing.families(node.address),
         created: node.created,
         ready,
       }),
@@ -173,7 +163,10 @@ export class Cluster {
   /** Starts a pod and writes its Pod object (and its Namespace). Resolves when it listens on its ports. */
   async addPod(options: PodOptions): Promise<Pod> {
     this.addNamespace(options.namespace);
-    const pod = await Pod.create(this, options);
+    const node = this.node(options.node);
+    node.pods += 1;
+    const place = { node, number: node.pods, address: this.plan.pod(node.number, node.pods + 1) };
+    const pod = await Pod.create(this, place, options);
     this.pods.set(pod.key, pod);
     this.placements.set(pod.name, pod.node.name);
     return pod;

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { type HostAddress, wanAddress, wanHosts } from './address-plan.ts';
-import { Cluster, type ClusterOptions } from './cluster.ts';
+import { Cluster, type ClusterOptions, type Wan } from './cluster.ts';
 import { Namespace } from './namespace.ts';
+import { Routing } from './routing.ts';
 import { mustRun, runCommand } from './run-command.ts';
 
 export interface NetworkOptions {
@@ -23,13 +24,13 @@ export interface NetworkOptions {
  * await network.close();
  * ```
  */
-export class Network {
+export class Network implements Wan {
   readonly root: string;
   readonly router: Namespace;
   readonly hub: Namespace;
   /** Sends what it has for a cluster's VIPs to that cluster's first node. */
   readonly client: Namespace;
-  readonly ipv6: boolean;
+  readonly routing = new Routing();
   readonly clusters = new Map<string, Cluster>();
   #links = 0;
   #numbers = 0;
@@ -39,7 +40,6 @@ export class Network {
     this.router = namespaces.router;
     this.hub = namespaces.hub;
     this.client = namespaces.client;
-    this.ipv6 = existsSync('/proc/sys/net/ipv6');
   }
 
   static async create(options: NetworkOptions): Promise<Network> {
@@ -73,59 +73,23 @@ export class Network {
     const gateway = wanAddress(wanHosts.router);
     await this.router.ip([
       `link add ${link} type veth peer name wan netns ${namespace.name}`,
-      ...this.nearEnd(link, gateway),
-      ...this.routes('', address, `dev ${link}`),
+      ...this.routing.nearEnd(link, gateway),
+      ...this.routing.routes('', address, `dev ${link}`),
     ]);
-    await namespace.ip(leafLines('wan', address, gateway, this.ipv6));
+    await namespace.ip(this.routing.farEnd('wan', address, gateway));
     return link;
-  }
-
-  /** `ip -batch` lines for the near end of a link, the gateway of whoever is at the far end. */
-  nearEnd(link: string, address: HostAddress): string[] {
-    const v6 = [
-      `address add fe80::1/64 dev ${link} nodad`,
-      `address add ${address.v6}/128 dev ${link} nodad`,
-    ];
-    return [`address add ${address.v4}/32 dev ${link}`, ...(this.ipv6 ? v6 : []), `link set ${link} up`];
-  }
-
-  /** `ip -batch` lines that route a host or range of both families. */
-  routes(type: '' | 'unreachable', to: HostAddress, way = ''): string[] {
-    const v6 = [`route replace ${type} ${to.v6} ${way}`];
-    return [`route replace ${type} ${to.v4} ${way}`, ...(this.ipv6 ? v6 : [])];
-  }
-
-  /** `ip -batch` lines for the router that send a range to the node at the far end of a link. */
-  routesThrough(link: string, node: HostAddress, range: HostAddress): string[] {
-    const v6 = [`route replace ${range.v6} via fe80::2 dev ${link}`];
-    return [`route replace ${range.v4} via ${node.v4} dev ${link} onlink`, ...(this.ipv6 ? v6 : [])];
-  }
-
-  /** The addresses that this machine can use, IPv4 first. */
-  families(address: HostAddress): readonly string[] {
-    return this.ipv6 ? [address.v4, address.v6] : [address.v4];
   }
 
   /** Connects the namespace we run in, so that readiness and metrics of every process can be asked for. */
   async #attachSeat(address: HostAddress): Promise<void> {
     const gateway = wanAddress(wanHosts.router);
     await runCommand(['ip', 'link', 'delete', 'wan']);
-    await mustRun([
-      'ip',
-      'link',
-      'add',
-      'name',
-      'wan',
-      'type',
-      'veth',
-      'peer',
-      'name',
-      'seat',
-      'netns',
-      'wan',
+    await mustRun('ip link add name wan type veth peer name seat netns wan'.split(' '));
+    await this.router.ip([
+      ...this.routing.nearEnd('seat', gateway),
+      ...this.routing.routes('', address, 'dev seat'),
     ]);
-    await this.router.ip([...this.nearEnd('seat', gateway), ...this.routes('', address, 'dev seat')]);
-    const input = `${leafLines('wan', address, gateway, this.ipv6).join('\n')}\n`;
+    const input = `${this.routing.farEnd('wan', address, gateway).join('\n')}\n`;
     await mustRun(['ip', '-batch', '-'], { input });
   }
 
@@ -137,21 +101,6 @@ export class Network {
     await runCommand(['ip', 'link', 'delete', 'wan']);
     rmSync(this.root, { recursive: true, force: true });
   }
-}
-
-/** `ip -batch` lines for the far end of a link: one address per family, a default route through the near end. */
-export function leafLines(link: string, own: HostAddress, gateway: HostAddress, ipv6: boolean): string[] {
-  const v6 = [
-    `address add ${own.v6}/128 dev ${link} nodad`,
-    `address add fe80::2/64 dev ${link} nodad`,
-    `route add default via fe80::1 dev ${link}`,
-  ];
-  return [
-    `address add ${own.v4}/32 dev ${link}`,
-    `link set ${link} up`,
-    `route add default via ${gateway.v4} dev ${link} onlink`,
-    ...(ipv6 ? v6 : []),
-  ];
 }
 
 /** A resolv.conf is bound over in each namespace; where the machine has none, /etc becomes a writable overlay. */

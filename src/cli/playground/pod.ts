@@ -2,11 +2,12 @@ import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { HostAddress } from './address-plan.ts';
-import type { Cluster, ClusterNode } from './cluster.ts';
+import type { ClusterNode } from './cluster-node.ts';
 import { startEcho } from './echo-process.ts';
 import { Namespace } from './namespace.ts';
-import { leafLines } from './network.ts';
+import type { ObjectFolder } from './object-folder.ts';
 import { type PodPort, podObject } from './pod-objects.ts';
+import type { Routing } from './routing.ts';
 import { endProcess, type Finished, type RunOptions } from './run-command.ts';
 
 export interface PodOptions {
@@ -20,9 +21,26 @@ export interface PodOptions {
   readonly ready?: boolean;
 }
 
+/** What a pod knows of the cluster it is in. */
+export interface PodCluster {
+  readonly name: string;
+  readonly objects: ObjectFolder;
+  readonly resolver: string;
+  readonly routing: Routing;
+  removePod(pod: Pod, graceMs?: number): Promise<void>;
+}
+
+/** Where a pod is put. */
+export interface PodPlace {
+  readonly node: ClusterNode;
+  /** 1, 2, … on its node. */
+  readonly number: number;
+  readonly address: HostAddress;
+}
+
 /** A pod: a namespace with an address, an echo server in it, and the Pod object that says so. */
 export class Pod {
-  readonly cluster: Cluster;
+  readonly cluster: PodCluster;
   readonly namespace: string;
   readonly name: string;
   readonly node: ClusterNode;
@@ -37,36 +55,35 @@ export class Pod {
   #echo: ChildProcess | undefined;
   #ready: boolean;
 
-  private constructor(cluster: Cluster, node: ClusterNode, options: PodOptions, host: Namespace) {
-    node.pods += 1;
+  private constructor(cluster: PodCluster, place: PodPlace, options: PodOptions, host: Namespace) {
     this.cluster = cluster;
     this.namespace = options.namespace;
     this.name = options.name;
-    this.node = node;
-    this.address = cluster.plan.pod(node.number, node.pods + 1);
+    this.node = place.node;
+    this.address = place.address;
     this.host = host;
     this.ports = options.ports ?? [{ name: 'http', port: 8080, protocol: 'TCP' }];
     this.#labels = options.labels ?? {};
-    this.#link = `p${node.pods}`;
+    this.#link = `p${place.number}`;
     this.#ready = options.ready ?? true;
   }
 
   /** Use `Cluster.addPod`. */
-  static async create(cluster: Cluster, options: PodOptions): Promise<Pod> {
-    const node = cluster.node(options.node);
+  static async create(cluster: PodCluster, place: PodPlace, options: PodOptions): Promise<Pod> {
+    const { node, address } = place;
+    const { routing } = cluster;
     const host = await Namespace.create({
       name: `${cluster.name}-${options.name}`,
       hostname: options.name,
       resolver: cluster.resolver,
     });
-    const pod = new Pod(cluster, node, options, host);
-    const { network } = cluster;
+    const pod = new Pod(cluster, place, options, host);
     await node.namespace.ip([
       `link add ${pod.#link} type veth peer name eth0 netns ${host.name}`,
-      ...network.nearEnd(pod.#link, node.address),
-      ...network.routes('', pod.address, `dev ${pod.#link}`),
+      ...routing.nearEnd(pod.#link, node.address),
+      ...routing.routes('', address, `dev ${pod.#link}`),
     ]);
-    await host.ip(leafLines('eth0', pod.address, node.address, network.ipv6));
+    await host.ip(routing.farEnd('eth0', address, node.address));
     await pod.startEcho();
     pod.#write();
     return pod;
@@ -134,8 +151,8 @@ export class Pod {
   }
 
   #write(deleted?: string): void {
-    const { network } = this.cluster;
-    this.cluster.objects.write(
+    const { objects, routing } = this.cluster;
+    objects.write(
       this.#file,
       podObject({
         namespace: this.namespace,
@@ -144,7 +161,7 @@ export class Pod {
         node: this.node.name,
         labels: this.#labels,
         ports: this.ports,
-        ips: network.families(this.address),
+        ips: routing.families(this.address),
         hostIp: this.node.address.v4,
         ready: this.#ready,
         created: this.#created,
