@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Backend, Frontend, Ir } from '../../model/ir.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { type AckSession, AckTracker } from './acks.ts';
-import type { Entry } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
 import { ResourceLog } from './resource-log.ts';
 import { XdsOutput } from './xds-output.ts';
 

@@ -1,18 +1,11 @@
 import type { Programming } from '../../model/inputs.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
-import { type GatewayUse, ProgrammingLedger } from './programming-ledger.ts';
-import type { Entry } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
+import { type GatewayUse, ProgrammingLedger, type Refused } from './programming-ledger.ts';
 import type { Told } from './type-stream.ts';
 
 /** What a node holds is all of these; its position is the least of them. */
 const programmedTypes = [typeUrls.cluster, typeUrls.assignment, typeUrls.listener];
-
-export interface Refused {
-  readonly typeUrl: string;
-  readonly name: string;
-  readonly version: string;
-  readonly message: string;
-}
 
 /** A node as /debug shows it. */
 export interface NodeAcks {

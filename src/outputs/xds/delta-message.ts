@@ -1,5 +1,6 @@
 import { responseTail } from '../../wire/proto/discovery.ts';
-import type { Entry, ResourceLog } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
+import type { ResourceLog } from './resource-log.ts';
 
 /** One DeltaDiscoveryResponse, encoded when it is sent. Streams in the same state share it. */
 export class DeltaMessage {

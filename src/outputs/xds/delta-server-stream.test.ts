@@ -9,7 +9,8 @@ import {
 } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { DeltaServerStream, defaultStreamLimits, type StreamLimits } from './delta-server-stream.ts';
-import { type Entry, ResourceLog, type ResourceLogOptions } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
+import { ResourceLog, type ResourceLogOptions } from './resource-log.ts';
 import type { View } from './view.ts';
 
 const { cluster, assignment, listener, originStatus } = typeUrls;

@@ -2,7 +2,8 @@ import { AppError, messageOf } from '../../runtime/errors.ts';
 import { type DeltaRequest, decodeDeltaRequest, type Refusal } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import type { DeltaMessage } from './delta-message.ts';
-import type { Entry, LogReader, ResourceLog } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
+import type { LogReader, ResourceLog } from './resource-log.ts';
 import { type Told, TypeStream } from './type-stream.ts';
 import type { View } from './view.ts';
 

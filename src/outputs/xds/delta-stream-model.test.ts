@@ -5,7 +5,8 @@ import { DeltaClientStream } from '../../sources/xds/delta-client-stream.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { DeltaServerStream, defaultStreamLimits } from './delta-server-stream.ts';
-import { type Entry, ResourceLog } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
+import { ResourceLog } from './resource-log.ts';
 import type { View } from './view.ts';
 
 /** Both state machines, and between them two queues that are emptied step by step. */

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Programming } from '../../model/inputs.ts';
 import { SortedMap } from '../../model/sorted-map.ts';
-import type { Refused } from './acks.ts';
 
 /** What was rendered for a Gateway. */
 export interface GatewayUse {
@@ -12,6 +11,14 @@ export interface GatewayUse {
   readonly backends: readonly string[];
   /** Of the log, when it was rendered. */
   readonly position: number;
+}
+
+/** A resource that a node refuses. */
+export interface Refused {
+  readonly typeUrl: string;
+  readonly name: string;
+  readonly version: string;
+  readonly message: string;
 }
 
 export interface CountedNode {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { resourceFragment } from '../../wire/proto/discovery.ts';
+import type { Entry } from './log-entry.ts';
 import { TypeLog } from './type-log.ts';
 
 /** What is put under a name. */
@@ -13,19 +14,6 @@ export interface Resource {
   readonly metadata?: Uint8Array;
   /** For the views of streams; never sent. */
   readonly facts?: unknown;
-}
-
-/** The state of a name at a position. Immutable: a change makes a new entry. */
-export interface Entry {
-  readonly name: string;
-  /** set: has content. removed: gone. withheld: its content is not known; it is not answered at all. */
-  readonly state: 'set' | 'removed' | 'withheld';
-  readonly version: string;
-  /** Position in the log at which it became so. */
-  readonly seq: number;
-  /** Field 2 of DeltaDiscoveryResponse, tag included; empty unless set. */
-  readonly fragment: Buffer;
-  readonly facts: unknown;
 }
 
 /** Somebody who follows the log. */

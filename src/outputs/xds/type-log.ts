@@ -1,4 +1,4 @@
-import type { Entry } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
 
 /** The resources of one type: by name, by prefix, and in the order in which they changed. */
 export class TypeLog {

@@ -5,7 +5,8 @@ import {
   DeltaMessage,
   type Removal,
 } from './delta-message.ts';
-import type { Entry, ResourceLog } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
+import type { ResourceLog } from './resource-log.ts';
 import { globPrefix, Subscription } from './subscription.ts';
 import type { View } from './view.ts';
 

@@ -1,5 +1,5 @@
 import { typeUrls } from '../../wire/proto/type-urls.ts';
-import type { Entry } from './resource-log.ts';
+import type { Entry } from './log-entry.ts';
 
 /** What one kind of peer may see. It comes from the peer's identity, never from what the peer says of itself. */
 export interface View {
