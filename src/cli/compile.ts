@@ -1,11 +1,11 @@
 import type { Compiled } from '../model/compiled.ts';
-import { problemCodes } from '../model/conditions.ts';
 import { dumpCompiled, dumpIr } from '../model/dump.ts';
 import type { Change } from '../model/inputs.ts';
 import type { Frontend } from '../model/ir.ts';
 import { Model } from '../model/model.ts';
 import { defaultModelConfig } from '../model/model-config.ts';
 import type { Problem } from '../model/problem.ts';
+import { problemCodes } from '../model/problem-codes.ts';
 import { Zone } from '../outputs/dns/zone.ts';
 import { formatZone } from '../outputs/dns/zone-text.ts';
 import { renderTable } from '../outputs/nft/wanted-table.ts';

@@ -1,63 +1,5 @@
 import type { Problem } from './problem.ts';
-
-type Status = 'True' | 'False' | 'Unknown';
-
-interface Mapping {
-  readonly type: string;
-  readonly status: Status;
-  readonly reason: string;
-}
-
-/**
- * Every problem code and the condition it leads to, strongest first: where several problems meet in one
- * condition, the first of this table gives status and reason, and all give their messages. `null`: a note, seen
- * in `explain` and the list of problems only. docs/errors.md has a section for each.
- */
-export const problemCodes = {
-  // GatewayClass, Gateway
-  ParametersInvalid: { type: 'Accepted', status: 'False', reason: 'InvalidParameters' },
-  AddressUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedAddress' },
-  NoListenerValid: { type: 'Accepted', status: 'False', reason: 'ListenersNotValid' },
-  SomeListenersInvalid: { type: 'Accepted', status: 'True', reason: 'ListenersNotValid' },
-  GatewayInvalid: { type: 'Programmed', status: 'False', reason: 'Invalid' },
-  AddressNotUsable: { type: 'Programmed', status: 'False', reason: 'AddressNotUsable' },
-  AddressNotAssigned: { type: 'Programmed', status: 'False', reason: 'AddressNotAssigned' },
-  DataPlaneBypassed: { type: 'Programmed', status: 'False', reason: 'DataPlaneBypassed' },
-  ProgrammingPending: { type: 'Programmed', status: 'False', reason: 'Pending' },
-  NameNotALabel: { type: 'causeway.dev/NameAssigned', status: 'False', reason: 'NotADNSLabel' },
-  // Listeners
-  ListenerProtocolConflict: { type: 'Conflicted', status: 'True', reason: 'ProtocolConflict' },
-  ListenerHostnameConflict: { type: 'Conflicted', status: 'True', reason: 'HostnameConflict' },
-  ListenerProtocolUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedProtocol' },
-  RouteKindInvalid: { type: 'ResolvedRefs', status: 'False', reason: 'InvalidRouteKinds' },
-  // Routes
-  ParentNotFound: null,
-  ParentKindUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
-  ListenerNotFound: { type: 'Accepted', status: 'False', reason: 'NoMatchingParent' },
-  NotAllowedByListeners: { type: 'Accepted', status: 'False', reason: 'NotAllowedByListeners' },
-  OlderRouteCarries: { type: 'Accepted', status: 'True', reason: 'Accepted' },
-  RefNotPermitted: { type: 'ResolvedRefs', status: 'False', reason: 'RefNotPermitted' },
-  BackendKindInvalid: { type: 'ResolvedRefs', status: 'False', reason: 'InvalidKind' },
-  BackendNotFound: { type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound' },
-  BackendPortNotFound: { type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound' },
-  BackendProtocolMismatch: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedProtocol' },
-  BackendPortInvalid: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },
-  BackendNotAccepted: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },
-  // Back ends
-  SelectorEmpty: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
-  BackendTypeUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
-  PolicyUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
-  TargetPortNotAllowed: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },
-  PeerUnsupported: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },
-  PortNotOffered: { type: 'Conflicted', status: 'True', reason: 'PortConflict' },
-  NoPortDeclared: { type: 'Accepted', status: 'True', reason: 'Accepted' },
-  // The cluster
-  ClusterPropertyDiffers: null,
-  // The program
-  Internal: null,
-} as const satisfies Record<string, Mapping | null>;
-
-export type ProblemCode = keyof typeof problemCodes;
+import { type ConditionMapping, type ConditionStatus, problemCodes } from './problem-codes.ts';
 
 const order = Object.keys(problemCodes);
 const strength = ({ code }: Problem): number => order.indexOf(code);
@@ -65,13 +7,13 @@ const strength = ({ code }: Problem): number => order.indexOf(code);
 /** Without lastTransitionTime, which the output that writes it adds. */
 export interface Condition {
   readonly type: string;
-  readonly status: Status;
+  readonly status: ConditionStatus;
   readonly reason: string;
   readonly message: string;
   readonly observedGeneration: number;
 }
 
-export interface DefaultCondition extends Mapping {
+export interface DefaultCondition extends ConditionMapping {
   readonly message?: string;
 }
 

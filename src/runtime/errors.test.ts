@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { problemCodes } from '../model/conditions.ts';
+import { problemCodes } from '../model/problem-codes.ts';
 import { errorCodes } from './errors.ts';
 
 const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'errors.md'), 'utf8');

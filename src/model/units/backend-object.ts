@@ -1,7 +1,7 @@
-import type { ProblemCode } from '../conditions.ts';
 import type { Inputs } from '../inputs.ts';
 import type { BackendKind } from '../keys.ts';
 import { isEmptySelector } from '../label-selector.ts';
+import type { ProblemCode } from '../problem-codes.ts';
 import type { Reader } from '../reader.ts';
 import { serviceFacts } from './service-endpoints.ts';
 

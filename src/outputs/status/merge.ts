@@ -1,4 +1,4 @@
-import { problemCodes } from '../../model/conditions.ts';
+import { problemCodes } from '../../model/problem-codes.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
