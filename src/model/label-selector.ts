@@ -3,7 +3,8 @@ export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly {
     readonly key: string;
-    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    /** In, NotIn, Exists or DoesNotExist. */
+    readonly operator: string;
     readonly values?: readonly string[];
   }[];
 }
@@ -13,20 +14,26 @@ export type Labels = Readonly<Record<string, string>>;
 const labelOf = (labels: Labels, key: string): string | undefined =>
   Object.hasOwn(labels, key) ? labels[key] : undefined;
 
-/** Kubernetes semantics: NotIn and DoesNotExist hold for objects without the label. Empty: everything. */
+/**
+ * Kubernetes semantics: NotIn and DoesNotExist hold for objects without the label. Empty: everything. An operator
+ * that is not known selects nothing: what a newer peer means must not widen here.
+ */
 export function selects(selector: LabelSelector, labels: Labels): boolean {
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
     if (labelOf(labels, key) !== value) return false;
   }
   for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
-    const value = labelOf(labels, key);
-    const listed = value !== undefined && values.includes(value);
-    if (operator === 'In' && !listed) return false;
-    if (operator === 'NotIn' && listed) return false;
-    if (operator === 'Exists' && value === undefined) return false;
-    if (operator === 'DoesNotExist' && value !== undefined) return false;
+    if (!holds(operator, labelOf(labels, key), values)) return false;
   }
   return true;
+}
+
+function holds(operator: string, value: string | undefined, values: readonly string[]): boolean {
+  const listed = value !== undefined && values.includes(value);
+  if (operator === 'In') return listed;
+  if (operator === 'NotIn') return !listed;
+  if (operator === 'Exists') return value !== undefined;
+  return operator === 'DoesNotExist' && value === undefined;
 }
 
 export function isEmptySelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {

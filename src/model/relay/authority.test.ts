@@ -5,6 +5,8 @@ const west: Peer = {
   set: 'demo',
   cluster: 'west',
   role: 'controller',
+  region: '',
+  network: '',
   labels: {},
   namespaces: ['shop', 'team-*'],
 };

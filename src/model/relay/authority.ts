@@ -1,11 +1,10 @@
+import type { ClusterFacts } from '../cluster-selection.ts';
 import { parseRelayName, type RelayName } from './names.ts';
 
 /** Who is at the other end of a link, as its certificate says. */
-export interface Peer {
+export interface Peer extends ClusterFacts {
   readonly set: string;
-  readonly cluster: string;
   readonly role: string;
-  readonly labels: Readonly<Record<string, string>>;
   /** Names, or a prefix and `*`. */
   readonly namespaces: readonly string[];
 }

@@ -1,3 +1,5 @@
+import { type ClusterMatch, selectsCluster } from '../cluster-selection.ts';
+import type { LabelSelector } from '../label-selector.ts';
 import { type Peer, speaksFor } from './authority.ts';
 
 /** One entry of `CompositeBackend.spec.export.to`. Absent fields: any cluster, the exporter's own namespace and name. */
@@ -5,19 +7,6 @@ export interface ExportTarget {
   readonly clusters?: ClusterMatch;
   readonly namespace?: string;
   readonly name?: string;
-}
-
-/** By id, by labels of the identity, or both; empty: every cluster. */
-interface ClusterMatch {
-  readonly names?: readonly string[];
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly LabelExpression[];
-}
-
-interface LabelExpression {
-  readonly key: string;
-  readonly operator: string;
-  readonly values?: readonly string[];
 }
 
 /** Every cluster of the set, same namespace and name. */
@@ -34,35 +23,9 @@ export function isOfferedTo(
   if (consumer.cluster === offer.cluster) return false;
   return offer.to.some(
     (target) =>
-      matchesCluster(target.clusters ?? {}, consumer) &&
+      selectsCluster(target.clusters ?? {}, consumer) &&
       speaksFor(consumer, target.namespace ?? offer.namespace),
   );
-}
-
-function matchesCluster(match: ClusterMatch, peer: Pick<Peer, 'cluster' | 'labels'>): boolean {
-  if (match.names && !match.names.includes(peer.cluster)) return false;
-  for (const [key, value] of Object.entries(match.matchLabels ?? {})) {
-    if (peer.labels[key] !== value) return false;
-  }
-  return (match.matchExpressions ?? []).every((e) => matchesExpression(e, peer.labels));
-}
-
-/** An operator that is not known matches nothing: an offer must not widen because a peer is newer. */
-function matchesExpression(e: LabelExpression, labels: Readonly<Record<string, string>>): boolean {
-  const value = Object.hasOwn(labels, e.key) ? labels[e.key] : undefined;
-  const among = value !== undefined && (e.values ?? []).includes(value);
-  switch (e.operator) {
-    case 'In':
-      return among;
-    case 'NotIn':
-      return !among;
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    default:
-      return false;
-  }
 }
 
 const maxTargets = 16;
@@ -92,7 +55,7 @@ function parseMatch(value: unknown): ClusterMatch | undefined {
   if (names !== undefined && !isTexts(names)) return undefined;
   if (matchLabels !== undefined && !(isRecord(matchLabels) && isTexts(Object.values(matchLabels))))
     return undefined;
-  const expressions: LabelExpression[] = [];
+  const expressions: NonNullable<LabelSelector['matchExpressions']>[number][] = [];
   if (matchExpressions !== undefined) {
     if (!Array.isArray(matchExpressions)) return undefined;
     for (const e of matchExpressions as unknown[]) {

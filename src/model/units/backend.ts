@@ -1,7 +1,7 @@
+import { ownCluster } from '../cluster-selection.ts';
 import type { Backend } from '../ir.ts';
 import { compositePortKey, parseBackendKey } from '../keys.ts';
 import type { Reader, Unit } from '../reader.ts';
-import { ownCluster } from './cluster-selection.ts';
 import { type CompositeFacts, compositeFacts } from './composite-facts.ts';
 import { distribute, evenly } from './distribution.ts';
 import { distinctEndpoints, type LocalEndpoints, noEndpoints } from './local-endpoints.ts';

@@ -1,8 +1,8 @@
 import type { ClusterSelector } from '../../api/composite-backend.ts';
+import { type ClusterFacts, selectsCluster } from '../cluster-selection.ts';
 import type { RemoteEndpoint } from '../inputs.ts';
 import type { Group } from '../ir.ts';
 import { byText } from '../sorted-map.ts';
-import { type ClusterFacts, selectsCluster } from './cluster-selection.ts';
 import { distinctEndpoints, readyCount } from './local-endpoints.ts';
 
 /** What one cluster gives to a back end. */

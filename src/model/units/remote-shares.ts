@@ -1,7 +1,7 @@
+import { clusterOf, selectsCluster } from '../cluster-selection.ts';
 import type { RemoteEndpoint } from '../inputs.ts';
 import { usableAddresses } from '../pod-facts.ts';
 import type { Reader, Unit } from '../reader.ts';
-import { clusterOf, selectsCluster } from './cluster-selection.ts';
 import type { CompositeFacts } from './composite-facts.ts';
 import type { Share } from './distribution.ts';
 import { byAddress, distinctEndpoints } from './local-endpoints.ts';
