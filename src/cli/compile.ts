@@ -16,7 +16,6 @@ import { render } from '../outputs/xds/render.ts';
 import { AppError, messageOf } from '../runtime/errors.ts';
 import { type FileProblem, formatProblem } from '../sources/file/file-problem.ts';
 import { readFolder } from '../sources/file/read-folder.ts';
-import { parseCidr } from '../wire/address.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { textTable } from './text-table.ts';
 
@@ -28,8 +27,10 @@ export interface CompileOptions {
   readonly serviceCidrs: readonly string[];
   readonly zone: string;
   readonly controllerName: string;
-  readonly output: 'table' | 'json' | 'yaml';
+  readonly output: OutputFormat;
 }
+
+export type OutputFormat = 'table' | 'json' | 'yaml';
 
 /**
  * Compiles a folder without a cluster, a kernel or privileges, and prints what would be served. The same folder
@@ -39,7 +40,6 @@ export async function runCompile(
   options: CompileOptions,
   print: (text: string) => void = (text) => void process.stdout.write(text),
 ): Promise<number> {
-  check(options);
   const { changes, problems: fileProblems } = await readFolder(options.dir).catch((error: unknown) => {
     throw new AppError('E_USAGE', `--dir: expected a readable folder, found: ${messageOf(error)}`, {
       cause: error,
@@ -66,17 +66,6 @@ export async function runCompile(
     print(options.output === 'json' ? `${JSON.stringify(result, null, 2)}\n` : yamlText(result));
   }
   return wrong.length > 0 || fileProblems.some((p) => p.severity === 'error') ? 1 : 0;
-}
-
-function check({ output, serviceCidrs, zone }: CompileOptions): void {
-  new Zone({ zone });
-  if (!['table', 'json', 'yaml'].includes(output)) {
-    throw new AppError('E_USAGE', `--output: expected table, json or yaml, found ${JSON.stringify(output)}`);
-  }
-  for (const cidr of serviceCidrs) {
-    if (!parseCidr(cidr))
-      throw new AppError('E_USAGE', `--service-cidr: expected a CIDR, found ${JSON.stringify(cidr)}`);
-  }
 }
 
 /** In a cluster the class is there before anything else; a folder of Gateways alone means it, too. */

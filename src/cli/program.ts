@@ -1,26 +1,36 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import type { OutputFormat } from './compile.ts';
 import { agentCommand, controllerCommand, dnsCommand, relayCommand } from './roles.ts';
+import { settingsCommand } from './settings-command.ts';
+import { compileSettings, controllerSettings } from './settings-table.ts';
 
 const packageJson = new URL('../../package.json', import.meta.url);
 
-/** Everything `causeway` can be asked; each command loads its own code when it runs. */
+/**
+ * Everything `causeway` can be asked; each command loads its own code when it runs. Where commander has told what is
+ * wrong with the words, it throws a CommanderError.
+ */
 export function createProgram(): Command {
   const { version } = JSON.parse(readFileSync(packageJson, 'utf8')) as { version: string };
-  return new Command('causeway')
+  const program = new Command('causeway')
     .description('One stable name and address in front, endpoints of many clusters behind')
     .version(version)
     .configureHelp({ showGlobalOptions: true })
     .enablePositionalOptions()
-    .exitOverride((error) => {
-      process.exit(error.exitCode === 0 ? 0 : 2);
-    })
     .addCommand(playgroundCommand())
     .addCommand(compileCommand())
     .addCommand(controllerCommand())
     .addCommand(agentCommand())
     .addCommand(dnsCommand())
     .addCommand(relayCommand());
+  throwInsteadOfExit(program);
+  return program;
+}
+
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride();
+  for (const each of command.commands) throwInsteadOfExit(each);
 }
 
 function playgroundCommand(): Command {
@@ -47,31 +57,23 @@ function playgroundCommand(): Command {
 }
 
 function compileCommand(): Command {
-  return new Command('compile')
-    .description('compile a folder of YAML offline: objects in; IR, status, xDS, nft and DNS out')
-    .requiredOption('--dir <dir>', 'the folder of objects')
-    .option('--cluster <id>', 'the cluster it is compiled for', 'local')
-    .option('--region <name>', 'its region', '')
-    .option('--network <name>', 'its network', '')
-    .option('--service-cidr <cidr...>', 'where VIPs come from', ['10.96.0.0/16'])
-    .option('--zone <domain>', 'the DNS zone of front ends', 'gw.cluster.local')
-    .option(
-      '--controller-name <name>',
-      'the controllerName of our classes',
-      'causeway.dev/gateway-controller',
-    )
-    .option('-o, --output <format>', 'table, json or yaml', 'table')
-    .action(async (options: Record<string, string> & { serviceCidr: string[] }) => {
+  return settingsCommand({
+    name: 'compile',
+    description: 'compile a folder of YAML offline: objects in; IR, status, xDS, nft and DNS out',
+    settings: compileSettings,
+    alsoInFile: controllerSettings,
+    run: async (s) => {
       const { runCompile } = await import('./compile.ts');
       process.exitCode = await runCompile({
-        dir: options.dir as string,
-        cluster: options.cluster as string,
-        region: options.region as string,
-        network: options.network as string,
-        serviceCidrs: options.serviceCidr,
-        zone: options.zone as string,
-        controllerName: options.controllerName as string,
-        output: options.output as 'table' | 'json' | 'yaml',
+        dir: s.text('dir'),
+        cluster: s.text('cluster'),
+        region: s.text('region'),
+        network: s.text('network'),
+        serviceCidrs: s.list('service-cidr'),
+        zone: s.text('zone'),
+        controllerName: s.text('controller-name'),
+        output: s.text('output') as OutputFormat,
       });
-    });
+    },
+  });
 }

@@ -26,11 +26,11 @@ const west = (): RelayCertificateOptions => ({
   cluster: 'west',
   role: 'agent',
   node: 'w1',
-  labels: ['env=prod'],
-  namespaces: 'shop, team-*',
+  labels: { env: 'prod' },
+  namespaces: ['shop', 'team-*'],
   region: 'us',
   network: 'n1',
-  ttl: '90d',
+  ttl: 3_600_000,
   dns: [],
   ips: ['127.0.0.1'],
   out: join(dir, 'west'),
@@ -73,10 +73,8 @@ test('what cannot be used is named', async () => {
   await expect(runRelayCertificate(west())).rejects.toMatchObject({ code: 'E_TLS_LOAD' });
   await runRelayInit({ set: 'demo', state: join(dir, 'ca') });
   const wrong: [Partial<RelayCertificateOptions>, RegExp][] = [
-    [{ role: 'root' }, /--role: expected one of controller/],
-    [{ labels: ['prod'] }, /--label: expected key=value, found "prod"/],
-    [{ ttl: '3 years' }, /--ttl: expected a time/],
-    [{ namespaces: 'a*b' }, /expected a namespace or a prefix and \*, found "a\*b"/],
+    [{ role: 'dns' }, /--node: expected the name of a node for --role agent, and for no other role/],
+    [{ namespaces: ['a*b'] }, /expected a namespace or a prefix and \*, found "a\*b"/],
     [{ cluster: 'a,b' }, /expected a DNS label as cluster, found "a,b"/],
   ];
   for (const [fields, message] of wrong) {

@@ -1,52 +1,45 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import type { PeerRole } from '../runtime/identity.ts';
+import { parseDuration, parseLabel, parseNamespaces } from './relay-certificate-values.ts';
+import { flagsCommand } from './settings-command.ts';
+import { relayCertificateSettings, relayInitSettings } from './settings-table.ts';
 
 /** `causeway relay init`. */
 export function relayInitCommand(): Command {
-  return new Command('init')
-    .description('make the certificate authority of a set of clusters')
-    .option('--set <name>', 'the set of clusters', 'default')
-    .requiredOption('--state <dir>', 'where ca.crt and ca.key are kept')
-    .action(async (options: { set: string; state: string }) => {
+  return flagsCommand({
+    name: 'init',
+    description: 'make the certificate authority of a set of clusters',
+    settings: relayInitSettings,
+    run: async (s) => {
       const { runRelayInit } = await import('./relay-init.ts');
-      process.exitCode = await runRelayInit(options);
-    });
+      process.exitCode = await runRelayInit({ set: s.text('set'), state: s.text('state') });
+    },
+  });
 }
 
 /** `causeway relay certificate`. */
 export function relayCertificateCommand(): Command {
-  const each = (value: string, previous: string[]): string[] => [...previous, value];
-  return new Command('certificate')
-    .description('make a certificate for one role of one cluster: tls.crt, tls.key and ca.crt')
-    .requiredOption('--state <dir>', 'where relay init made the CA')
-    .requiredOption('--cluster <id>', 'the cluster; of a relay its name')
-    .requiredOption('--role <role>', 'controller, relay, agent, dns or admin')
-    .option('--node <name>', 'the node, for agents')
-    .option('--label <key=value>', 'a label of the cluster; may be given several times', each, [])
-    .option('--namespaces <list>', 'what it may speak for: names or prefixes with *, comma-separated', '*')
-    .option('--region <name>', 'its region', '')
-    .option('--network <name>', 'clusters of one network reach each other’s pods', '')
-    .option('--ttl <time>', 'how long it is valid, as 90d or 12h', '365d')
-    .option('--dns <name>', 'a DNS name in it, for clients that check it', each, [])
-    .option('--ip <address>', 'an IP address in it', each, [])
-    .requiredOption('--out <dir>', 'where the files go')
-    .action(
-      async (o: {
-        state: string;
-        cluster: string;
-        role: string;
-        node?: string;
-        label: string[];
-        namespaces: string;
-        region: string;
-        network: string;
-        ttl: string;
-        dns: string[];
-        ip: string[];
-        out: string;
-      }) => {
-        const { runRelayCertificate } = await import('./relay-certificate.ts');
-        const { label, ip, ...rest } = o;
-        process.exitCode = await runRelayCertificate({ ...rest, labels: label, ips: ip });
-      },
-    );
+  return flagsCommand({
+    name: 'certificate',
+    description: 'make a certificate for one role of one cluster: tls.crt, tls.key and ca.crt',
+    settings: relayCertificateSettings,
+    run: async (s) => {
+      const { runRelayCertificate } = await import('./relay-certificate.ts');
+      const node = s.optional('node');
+      process.exitCode = await runRelayCertificate({
+        state: s.text('state'),
+        cluster: s.text('cluster'),
+        role: s.text('role') as PeerRole,
+        ...(node === undefined ? {} : { node }),
+        labels: Object.fromEntries(s.list('label').flatMap((text) => [parseLabel(text) ?? []])),
+        namespaces: parseNamespaces(s.text('namespaces')) ?? [],
+        region: s.text('region'),
+        network: s.text('network'),
+        ttl: parseDuration(s.text('ttl')) ?? 0,
+        dns: s.list('dns'),
+        ips: s.list('ip'),
+        out: s.text('out'),
+      });
+    },
+  });
 }

@@ -167,3 +167,13 @@ test('a member that sends faster than its rate is read later, and nothing is los
   expect(east.contributions.size).toBe(100);
   expect(bed.relay?.hub.origins.get('west')?.isLinked).toBe(true);
 });
+
+test('no host means every address; an address that is taken is named with its flag', async () => {
+  bed.writeMembers('east');
+  const everywhere = await bed.startRelay({ listen: ':0' });
+  const taken = `127.0.0.1:${everywhere.port}`;
+  await expect(bed.startRelay({ listen: taken })).rejects.toMatchObject({
+    code: 'E_LISTEN',
+    message: expect.stringContaining(`cannot listen on ${taken} (--listen): `),
+  });
+});

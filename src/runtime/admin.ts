@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AppError, messageOf } from './errors.ts';
-import { parseHostPort } from './host-port.ts';
+import { formatHostPort, type HostPort, requireHostPort } from './host-port.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface AdminOptions {
@@ -33,8 +33,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
       },
     );
   });
-  const { host, port } = parseHostPort(options.listen);
-  await listen(server, host, port);
+  await listen(server, requireHostPort('--admin', options.listen));
   return {
     port: (server.address() as AddressInfo).port,
     close: () =>
@@ -73,15 +72,18 @@ async function answer(options: AdminOptions, url: string): Promise<Answer> {
   return text(404, `no such page; there are ${known.join(' ')}\n`);
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+function listen(server: Server, { host, port }: HostPort): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause) =>
       reject(
-        new AppError('E_LISTEN', `cannot listen on ${host}:${port} (--admin): ${messageOf(cause)}`, {
-          cause,
-        }),
+        new AppError(
+          'E_LISTEN',
+          `cannot listen on ${formatHostPort({ host, port })} (--admin): ${messageOf(cause)}`,
+          { cause },
+        ),
       ),
     );
-    server.listen(port, host, () => resolve());
+    // No host: all addresses of both families, where the machine has both.
+    server.listen({ port, ...(host === '' ? {} : { host }) }, () => resolve());
   });
 }

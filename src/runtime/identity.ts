@@ -1,5 +1,13 @@
 import { type DerValue, derTags, readDer, readDerChildren, writeDerText } from './der.ts';
 import { AppError } from './errors.ts';
+import {
+  dnsLabel,
+  dnsSubdomain,
+  labelKey,
+  labelValue,
+  namespacePattern,
+  topologyName,
+} from './name-patterns.ts';
 
 export const peerRoles = ['controller', 'relay', 'agent', 'dns', 'admin'] as const;
 export type PeerRole = (typeof peerRoles)[number];
@@ -42,13 +50,6 @@ const maxExtensionBytes = 8_192;
 const maxLabels = 64;
 const maxNamespaces = 256;
 
-const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const subdomain = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const namespacePattern = /^(\*|[a-z0-9][-a-z0-9]{0,61}\*|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$/;
-const labelKey = /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const labelValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
-const topologyName = /^[A-Za-z0-9._-]{0,63}$/;
-
 const refuse = (message: string, cause?: unknown): AppError =>
   new AppError('E_PEER_IDENTITY', message, { cause });
 const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, 200) ?? 'nothing';
@@ -60,11 +61,11 @@ export function validateIdentity(identity: PeerIdentity): void {
 }
 
 function wrongField(i: PeerIdentity): string | undefined {
-  if (!subdomain.test(i.set)) return `expected a DNS name as set, found ${shown(i.set)}`;
-  if (!label.test(i.cluster)) return `expected a DNS label as cluster, found ${shown(i.cluster)}`;
+  if (!dnsSubdomain.test(i.set)) return `expected a DNS name as set, found ${shown(i.set)}`;
+  if (!dnsLabel.test(i.cluster)) return `expected a DNS label as cluster, found ${shown(i.cluster)}`;
   if (!peerRoles.includes(i.role))
     return `expected one of ${peerRoles.join(', ')} as role, found ${shown(i.role)}`;
-  if (i.node !== undefined && !subdomain.test(i.node)) {
+  if (i.node !== undefined && !dnsSubdomain.test(i.node)) {
     return `expected a DNS name as node, found ${shown(i.node)}`;
   }
   const labels = Object.entries(i.labels);
@@ -131,7 +132,8 @@ export function parseCaSet(rawDer: Uint8Array): string {
   }
   const uri = onlyUri(only(extensions, altNameOidBody, 'subject alternative names')?.value);
   const set = /^spiffe:\/\/([^/]+)$/.exec(uri)?.[1];
-  if (set === undefined || !subdomain.test(set)) throw refuse(`expected spiffe://<set>, found ${shown(uri)}`);
+  if (set === undefined || !dnsSubdomain.test(set))
+    throw refuse(`expected spiffe://<set>, found ${shown(uri)}`);
   return set;
 }
 

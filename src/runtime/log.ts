@@ -9,7 +9,9 @@ export interface Log {
   child(fields: object): Log;
 }
 
-/** `level`: debug, info, warn, error or silent. */
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+
+/** `level`: one of `logLevels`. */
 export function createLog(options: { role: string; level?: string }): Log {
   return pino(
     {

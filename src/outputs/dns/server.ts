@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { Clock } from '../../runtime/clock.ts';
 import { AppError, messageOf } from '../../runtime/errors.ts';
-import { parseHostPort } from '../../runtime/host-port.ts';
+import { formatHostPort, requireHostPort } from '../../runtime/host-port.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { rcodeName } from '../../wire/dns/codes.ts';
@@ -109,11 +109,11 @@ function labelsOf(rcode: number): { rcode: string } {
 const freePortTries = 20;
 
 async function listenOn(text: string, handlers: Handlers, open: Listener[]): Promise<number> {
-  const { host, port } = parseHostPort(text);
-  if (!isIP(host)) {
+  const { host, port } = requireHostPort('--listen', text);
+  if (host !== '' && !isIP(host)) {
     throw new AppError('E_USAGE', `--listen ${text}: expected an IP address before the port, found ${host}`);
   }
-  const hosts = host === '::' ? ['0.0.0.0', '::'] : [host];
+  const hosts = host === '' || host === '::' ? ['0.0.0.0', '::'] : [host];
   for (let tries = 1; ; tries += 1) {
     const opened: Listener[] = [];
     try {
@@ -148,7 +148,7 @@ async function bind(
       : await listenUdp({ host, port, ...handlers.udp });
   } catch (cause) {
     if (host === '::' && ['EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes(codeOf(cause))) return undefined;
-    const at = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const at = formatHostPort({ host, port });
     const hint = hints[codeOf(cause)];
     throw new AppError(
       'E_LISTEN',

@@ -7,6 +7,7 @@ import {
 } from '@grpc/grpc-js';
 import { type BytesCall, bytesMethod, serveBytesCall } from '../../runtime/bytes-call.ts';
 import { AppError, messageOf } from '../../runtime/errors.ts';
+import { formatHostPort, requireHostPort } from '../../runtime/host-port.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -160,11 +161,21 @@ function admit(
   return { peer, view };
 }
 
-function bind(server: Server, options: XdsServerOptions): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(options.listen, options.credentials, (cause, port) => {
-      if (!cause) return resolve(port);
-      reject(new AppError('E_LISTEN', `cannot listen on ${options.listen}: ${messageOf(cause)}`, { cause }));
-    });
-  });
+/** Throws E_USAGE or E_LISTEN. */
+async function bind(server: Server, { listen, credentials }: XdsServerOptions): Promise<number> {
+  const { host, port } = requireHostPort('--listen', listen);
+  // `::` is both families; a machine may have none of the second.
+  const hosts = host === '' ? ['::', '0.0.0.0'] : [host];
+  let fault: Error | undefined;
+  for (const each of hosts) {
+    const at = formatHostPort({ host: each, port });
+    const bound = await new Promise<number | Error>((resolve) =>
+      server.bindAsync(at, credentials, (error, chosen) => resolve(error ?? chosen)),
+    );
+    if (typeof bound === 'number') return bound;
+    fault ??= bound;
+    if (!/EAFNOSUPPORT|EADDRNOTAVAIL/.test(bound.message)) break;
+  }
+  const message = `cannot listen on ${listen} (--listen): ${messageOf(fault)}`;
+  throw new AppError('E_LISTEN', message, { cause: fault });
 }

@@ -1,0 +1,15 @@
+import { CommanderError } from 'commander';
+import { AppError, messageOf } from '../runtime/errors.ts';
+
+/**
+ * Says on standard error what ended a command: one line with its code, and with CAUSEWAY_DEBUG set where it came
+ * from. Returns the exit code.
+ */
+export function reportError(error: unknown): number {
+  // Told by commander itself; 0 is --help and --version.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  const code = error instanceof AppError ? ` ${error.code}` : '';
+  process.stderr.write(`causeway:${code} ${messageOf(error)}\n`);
+  if (process.env.CAUSEWAY_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  return error instanceof AppError && error.code === 'E_USAGE' ? 2 : 1;
+}
