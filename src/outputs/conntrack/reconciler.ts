@@ -22,6 +22,8 @@ export interface UdpReconcilerOptions {
 export class UdpReconciler {
   readonly #o: UdpReconcilerOptions;
   readonly #backoff: Backoff;
+  readonly #moved;
+  readonly #failures;
   #pending = new Map<string, ReadonlySet<string>>();
   #running = false;
   #closed = false;
@@ -30,6 +32,14 @@ export class UdpReconciler {
   constructor(options: UdpReconcilerOptions) {
     this.#o = options;
     this.#backoff = new Backoff({ minMs: 100, maxMs: 10_000, random: options.random });
+    this.#moved = options.metrics.counter({
+      name: 'conntrack_moved_total',
+      help: 'pairs of VIP port and endpoint whose UDP entries were deleted',
+    });
+    this.#failures = options.metrics.counter({
+      name: 'conntrack_failures_total',
+      help: 'runs of the UDP reconciler that failed and were repeated',
+    });
   }
 
   /** Ports whose endpoints changed: a later call for the same port replaces an earlier one. */
@@ -73,19 +83,5 @@ export class UdpReconciler {
     for (const entry of stale.entries) await this.#o.tool.deleteUdp(entry);
     this.#moved.inc(stale.entries.length);
     return stale.entries.length;
-  }
-
-  get #moved() {
-    return this.#o.metrics.counter({
-      name: 'conntrack_moved_total',
-      help: 'pairs of VIP port and endpoint whose UDP entries were deleted',
-    });
-  }
-
-  get #failures() {
-    return this.#o.metrics.counter({
-      name: 'conntrack_failures_total',
-      help: 'runs of the UDP reconciler that failed and were repeated',
-    });
   }
 }

@@ -7,6 +7,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { refusedPorts } from './bisect.ts';
 import { type Committed, Committer } from './commit.ts';
 import { Mirror } from './mirror.ts';
+import { nftMetrics } from './nft-metrics.ts';
 import { parseTable } from './parse.ts';
 import { nothingWanted, Renderer, type TouchedKeys, type Wanted, type WantedPort } from './render.ts';
 import { NftError, type NftRunner } from './runner.ts';
@@ -40,6 +41,7 @@ export class NftOutput {
   readonly #renderer: Renderer;
   readonly #mirror: Mirror;
   readonly #committer: Committer;
+  readonly #metrics;
   /** Everything that talks to the kernel, one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -54,6 +56,7 @@ export class NftOutput {
 
   constructor(options: NftOutputOptions) {
     this.#o = options;
+    this.#metrics = nftMetrics(options.metrics);
     this.#renderer = new Renderer({ node: options.node, cluster: options.cluster });
     this.#mirror = new Mirror({ graceMs: options.graceMs ?? 1000 });
     this.#committer = new Committer(options.runner);
@@ -92,7 +95,7 @@ export class NftOutput {
       if (found && !different.schema) this.#mirror.adopt(found, this.#o.clock.now());
       else this.#known = false;
       await this.#sync(this.#wanted);
-      this.#driftRepaired.inc(different.count);
+      this.#metrics.driftRepaired.inc(different.count);
       return different;
     });
   }
@@ -120,8 +123,8 @@ export class NftOutput {
     const wanted = await this.#sync(rendered);
     const refused = new Map(wanted.refused);
     for (const [port, message] of this.#quarantine) refused.set(port.frontend, message);
-    this.#gauges.vips.set(wanted.ports.size);
-    this.#gauges.refused.set(refused.size);
+    this.#metrics.vips.set(wanted.ports.size);
+    this.#metrics.refused.set(refused.size);
     return refused;
   }
 
@@ -137,7 +140,7 @@ export class NftOutput {
         : await this.#resync(wanted);
     } catch (error) {
       this.#known = false;
-      this.#failures.inc();
+      this.#metrics.failures.inc();
       if (!(error instanceof NftError)) throw error;
       this.#o.log.warn({ error: error.message }, 'transaction refused; the table is read and compared');
       const bad = await refusedPorts(this.#o.runner, wanted);
@@ -248,7 +251,7 @@ export class NftOutput {
       this.#report('leftovers removed', committed, started, this.#wanted.ports.size);
       this.#arrangeSweep();
     } catch (error) {
-      this.#failures.inc();
+      this.#metrics.failures.inc();
       this.#known = false;
       this.#o.log.warn({ error: messageOf(error) }, 'leftovers not removed; the table is read and compared');
       await this.#sync(this.#wanted);
@@ -258,8 +261,8 @@ export class NftOutput {
   #report(message: string, committed: Committed, started: number, vips: number): void {
     if (committed.transactions === 0) return;
     const ms = performance.now() - started;
-    this.#commands.inc(committed.commands);
-    this.#seconds.observe(ms / 1000);
+    this.#metrics.commands.inc(committed.commands);
+    this.#metrics.seconds.observe(ms / 1000);
     this.#o.log.info({ vips, ...committed, ms: Math.round(ms * 10) / 10 }, message);
   }
 
@@ -267,40 +270,6 @@ export class NftOutput {
     const result = this.#queue.then(work);
     this.#queue = result.catch(() => {});
     return result;
-  }
-
-  get #commands() {
-    return this.#o.metrics.counter({ name: 'nft_commands_total', help: 'commands committed to nftables' });
-  }
-
-  get #failures() {
-    return this.#o.metrics.counter({
-      name: 'nft_failures_total',
-      help: 'transactions that nftables refused',
-    });
-  }
-
-  get #driftRepaired() {
-    return this.#o.metrics.counter({
-      name: 'drift_repaired_total',
-      help: 'differences between the kernel and what was programmed, repaired',
-    });
-  }
-
-  get #seconds() {
-    return this.#o.metrics.histogram({
-      name: 'sync_seconds',
-      help: 'time to bring the table to a new state',
-      buckets: [0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    });
-  }
-
-  get #gauges() {
-    const { metrics } = this.#o;
-    return {
-      vips: metrics.gauge({ name: 'vip_ports', help: 'VIP ports in the table' }),
-      refused: metrics.gauge({ name: 'refused', help: 'front ends and back ends not wholly programmed' }),
-    };
   }
 }
 
