@@ -19,6 +19,19 @@ export interface FileProblem extends Place {
   readonly keptFrom?: number;
 }
 
+/** A whole file that cannot be used. */
+export const problemOfFile = (file: string, message: string): FileProblem => ({
+  severity: 'error',
+  file,
+  line: 1,
+  column: 1,
+  kind: '',
+  namespace: '',
+  name: '',
+  path: '',
+  message,
+});
+
 /** A problem as people read it, several lines. `folder` is put before the file's name. */
 export function formatProblem(problem: FileProblem, folder = ''): string {
   const { file, line, kind, namespace, name, path, message, hint, keptFrom } = problem;

@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { Coalescer } from '../../runtime/coalesce.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
-import type { FileProblem } from './file-problem.ts';
+import { type FileProblem, problemOfFile } from './file-problem.ts';
 import { Folder } from './folder.ts';
 import { FolderState } from './folder-state.ts';
 import { Identities } from './identity.ts';
@@ -115,7 +115,7 @@ export class FileSource {
       again = Math.min(again, await this.#readChanged(this.#folder, scan));
     } catch (error) {
       again = missingAuditMs;
-      this.#folderProblem = problemOf('', `expected a readable folder, found: ${messageOf(error)}`);
+      this.#folderProblem = problemOfFile('', `expected a readable folder, found: ${messageOf(error)}`);
     }
     await this.#report(this.#folder);
     this.#cancelTimer?.();
@@ -134,7 +134,7 @@ export class FileSource {
     const first = !this.#complete;
     let again = auditMs;
     for (const [path, message] of scan.unreadable) {
-      folder.fail(path, problemOf(path, message));
+      folder.fail(path, problemOfFile(path, message));
       this.#read.set(path, '');
     }
     const below = [...scan.unreadable.keys()].map((path) => `${path}/`);
@@ -175,7 +175,7 @@ export class FileSource {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
       await this.#recall(folder, file, now);
-      folder.fail(file, problemOf(file, messageOf(error)));
+      folder.fail(file, problemOfFile(file, messageOf(error)));
       this.#read.set(file, version);
       return;
     }
@@ -225,15 +225,3 @@ export class FileSource {
     }
   }
 }
-
-const problemOf = (file: string, message: string): FileProblem => ({
-  severity: 'error',
-  file,
-  line: 1,
-  column: 1,
-  kind: '',
-  namespace: '',
-  name: '',
-  path: '',
-  message,
-});

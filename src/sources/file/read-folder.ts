@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Change } from '../../model/inputs.ts';
 import { AppError, messageOf } from '../../runtime/errors.ts';
-import type { FileProblem } from './file-problem.ts';
+import { type FileProblem, problemOfFile } from './file-problem.ts';
 import { Folder } from './folder.ts';
 import { Identities } from './identity.ts';
 import { parseFile } from './parse-file.ts';
@@ -26,19 +26,7 @@ export async function readFolder(
         failed.set(file, messageOf(error));
       }
     }
-    for (const [file, message] of failed) {
-      folder.fail(file, {
-        severity: 'error',
-        file,
-        line: 1,
-        column: 1,
-        kind: '',
-        namespace: '',
-        name: '',
-        path: '',
-        message,
-      });
-    }
+    for (const [file, message] of failed) folder.fail(file, problemOfFile(file, message));
   } catch (error) {
     throw new AppError('E_FILE_READ', `${path}: ${messageOf(error)}`, { cause: error });
   }
