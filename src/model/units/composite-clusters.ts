@@ -104,7 +104,7 @@ function remoteStatus(
       name,
       state: 'NotOffered',
       reason: 'NotOffered',
-      message: 'it offers nothing of this name to this cluster',
+      message: 'it offers nothing of this name to this cluster on a port that routes refer to',
     };
   }
   if (!isReachable(reader, name)) {

@@ -6,6 +6,7 @@ import type { Reader, Unit } from '../reader.ts';
 import { type CompositeFacts, type CompositeMember, compositeFacts } from './composite-facts.ts';
 import { distinctEndpoints, type LocalEndpoints, readyCount } from './local-endpoints.ts';
 import { parseKey, refOf } from './object-key.ts';
+import { portTexts } from './port-refusal.ts';
 import { selectorEndpoints, xBackendEndpoints } from './selector-endpoints.ts';
 import { serviceEndpoints, serviceFacts, servicePort } from './service-endpoints.ts';
 
@@ -35,13 +36,10 @@ export const ownOffer: Unit<OwnOffer> = {
     const index = facts.ports.findIndex((p) => p.port === port && p.protocol === protocol);
     const logical = facts.ports[index];
     if (facts.ports.length > 0 && !logical) {
-      if (facts.contributes) {
-        add(
-          'PortNotOffered',
-          'spec.ports',
-          `${reader.config.cluster} does not offer port ${port}/${protocol}`,
-        );
-      }
+      const message = facts.contributes
+        ? `${reader.config.cluster} does not offer port ${port}/${protocol}`
+        : `expected one of ${portTexts(facts.ports)}, found a route to port ${port}/${protocol}`;
+      add('PortNotOffered', 'spec.ports', message);
       return { translations: [], problems };
     }
     const translations = facts.members.flatMap((member) => {

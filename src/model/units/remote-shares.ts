@@ -29,6 +29,13 @@ export function isReachable(reader: Reader, cluster: string): boolean {
   return reader.get('Origin', cluster)?.network === reader.config.network;
 }
 
+/** A cluster that is admitted, or not known yet, contributes to a port: with endpoints or without. */
+export function isOfferedByOthers(reader: Reader, facts: CompositeFacts, portKey: string): boolean {
+  return reader
+    .list('Contribution', 'port', portKey)
+    .some(({ cluster }) => cluster !== reader.config.cluster && isAdmitted(reader, facts, cluster) !== false);
+}
+
 /** What admitted clusters contribute to a port and can be used, by cluster. */
 export function remoteShares(reader: Reader, facts: CompositeFacts, portKey: string): readonly Share[] {
   return reader.list('Contribution', 'port', portKey).flatMap(({ cluster, selected }) => {

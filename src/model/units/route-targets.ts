@@ -4,11 +4,14 @@ import { backendKey, compositePortKey } from '../keys.ts';
 import type { Problem } from '../problem.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { attachment, type RouteKindName, readRoute } from './attachment.ts';
+import { isWithheld } from './backend.ts';
 import { backendKindOf, backendObjectKinds, type Refusal, refusalOf } from './backend-object.ts';
-import { compositeFacts } from './composite-facts.ts';
+import { type CompositeFacts, compositeFacts } from './composite-facts.ts';
 import { keyOf, refOf } from './object-key.ts';
 import { ownOffer } from './own-contribution.ts';
+import { portRefusal } from './port-refusal.ts';
 import { isReferencePermitted } from './reference-grants.ts';
+import { isOfferedByOthers } from './remote-shares.ts';
 import { serviceFacts, servicePort } from './service-endpoints.ts';
 
 export interface RouteTargets {
@@ -115,16 +118,7 @@ function servicePortRefusal(
 ): Refusal | undefined {
   const facts = reader.unit(serviceFacts, key);
   if (facts && servicePort(facts, protocol, port)) return undefined;
-  const other = facts?.ports.find((p) => p.port === port);
-  if (other) {
-    const message = `expected port ${port} of Service ${key} with ${protocol}, found ${other.protocol}`;
-    return { code: 'BackendProtocolMismatch', message };
-  }
-  const has = facts?.ports.map((p) => `${p.port}/${p.protocol}`).join(', ') || 'none';
-  return {
-    code: 'BackendPortNotFound',
-    message: `expected a port of Service ${key} (${has}), found ${port}/${protocol}`,
-  };
+  return portRefusal(`Service ${key}`, facts?.ports ?? [], { protocol, port });
 }
 
 function resolveComposite(
@@ -142,16 +136,32 @@ function resolveComposite(
   if (port === undefined)
     return refuse('BackendPortInvalid', `expected a port for CompositeBackend ${key}, found none`);
   const composite = compositePortKey(key, protocol, port);
-  const alone = !reader.config.relay || facts.importFrom.length === 0;
-  if (alone && facts.contributes && facts.members.length > 0) {
-    const { translations } = reader.unit(ownOffer, composite);
-    if (translations.length === 0) {
-      return refuse('BackendPortNotFound', `CompositeBackend ${key} offers no port ${port}/${protocol}`);
-    }
-  }
+  const refusal = compositePortRefusal(reader, facts, key, { protocol, port });
+  // Who imports goes on asking, so that it resolves as soon as another cluster offers the port.
+  if (refusal) return { backend: null, composite, refusals: [refusal] };
   // What is wrong inside is seen where it is used; the rest of it works.
   const refusals = facts.problems
     .filter(({ path }) => path.startsWith('spec.backends'))
     .map(({ code, message }) => ({ code, message: `CompositeBackend ${key}: ${message}` }));
   return { backend: backendKey('composite', key, protocol, port), composite, refusals };
+}
+
+/** A port that neither this cluster nor another one has. What others offer is not known until the relay has told. */
+function compositePortRefusal(
+  reader: Reader,
+  facts: CompositeFacts,
+  key: string,
+  wanted: { readonly protocol: Protocol; readonly port: number },
+): Refusal | undefined {
+  const portKey = compositePortKey(key, wanted.protocol, wanted.port);
+  const declared = facts.ports.some((p) => p.port === wanted.port && p.protocol === wanted.protocol);
+  if (facts.ports.length > 0 && !declared) {
+    if (isWithheld(reader, facts, portKey) || isOfferedByOthers(reader, facts, portKey)) return undefined;
+    return portRefusal(`CompositeBackend ${key}`, facts.ports, wanted);
+  }
+  const alone = !reader.config.relay || facts.importFrom.length === 0;
+  if (!alone || facts.members.length === 0 || reader.unit(ownOffer, portKey).translations.length > 0)
+    return undefined;
+  const message = `CompositeBackend ${key} offers no port ${wanted.port}/${wanted.protocol}`;
+  return { code: 'BackendPortNotFound', message };
 }
