@@ -9,6 +9,7 @@ import { checkCapability } from '../../src/outputs/nft/capability.ts';
 import { spawnRunner } from '../../src/outputs/nft/runner.ts';
 import { backend, endpoint, frontend, ir, node, tcp, to } from '../../src/outputs/nft/sample-ir.ts';
 import { selfTest } from '../../src/outputs/nft/self-test.ts';
+import { HeldConnection } from './held-connection.ts';
 import { NodeNet } from './node-net.ts';
 import { XdsFeed } from './xds-feed.ts';
 
@@ -152,20 +153,43 @@ test('P11 a port that changes at the source flips every endpoint, and none keeps
   expect(await net.ask(net.pod(2).host, 'TCP', vip, 80)).toContain('port=9090');
 });
 
-test('dataplane 7 an agent that is killed leaves its table in force, and the next one takes over', async () => {
+test('dataplane 7 an agent that is killed under load leaves its table in force, the next one takes over, and nothing is cut', async () => {
   feed.serve(state([at(0), at(1)]));
-  const first = await startAgentProcess();
+  let agent = await startAgentProcess();
   await expect.poll(() => feed.acknowledged(), slow).toBe(true);
-  await kill(first.child);
-  const between = await net.load(net.remote.host, { host: vip, port: 80, requests: 100 });
-  expect(between).toMatchObject({
-    failed: 0,
-    answers: { 'east/p0': expect.any(Number), 'east/p1': expect.any(Number) },
-  });
-  const second = await startAgentProcess();
-  await expect.poll(async () => (await second.get('/readyz')).status, slow).toBe(200);
-  await kill(second.child, 'SIGTERM');
-  expect(await targets()).toEqual(to8080(0, 1));
+  const held = await HeldConnection.open(net.remote.host, vip, 80);
+  const whoHolds = (await held.ask()).split(' ')[0];
+  const plan = { host: vip, port: 80, protocol: 'TCP', rate: 200, timeoutMs: 3000 } as const;
+  const loads = [net.remote.host, net.network.client].map((from) => startLoad(from, plan));
+  for (const [signal, ...pods] of [
+    ['SIGKILL', 1, 2],
+    ['SIGTERM', 0, 2],
+    ['SIGKILL', 0, 1],
+  ] as const) {
+    const before = await targets();
+    await kill(agent.child, signal);
+    // Nobody is there, and the table is.
+    expect(await targets()).toEqual(before);
+    expect(await held.ask()).toContain(whoHolds);
+    const between = await net.load(net.pod(2).host, { host: vip, port: 80, requests: 100 });
+    expect(between.failed).toBe(0);
+    expect(Object.keys(between.answers)).toHaveLength(2);
+    feed.serve(state(pods.map((pod) => at(pod))));
+    agent = await startAgentProcess();
+    const ready = async (): Promise<number> => {
+      expect(await held.ask()).toContain(whoHolds);
+      return (await agent.get('/readyz')).status;
+    };
+    await expect.poll(ready, slow).toBe(200);
+    await expect.poll(targets, slow).toEqual(to8080(...pods));
+    expect(await held.ask()).toContain(whoHolds);
+  }
+  for (const load of loads) {
+    const result = await load.stop();
+    expect(result.errors).toEqual({});
+    expect(Object.keys(result.answers)).toEqual(['east/p0', 'east/p1', 'east/p2']);
+  }
+  held.end();
 });
 
 test('dataplane 8 an agent that starts without a complete source leaves the old table untouched', async () => {

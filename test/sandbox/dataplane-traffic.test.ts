@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Endpoint, Ir, Port, Target } from '../../src/model/ir.ts';
 import type { NftOutput } from '../../src/outputs/nft/apply.ts';
 import { backend, endpoint, frontend, ir, node, tcp, to, udp } from '../../src/outputs/nft/sample-ir.ts';
+import { HeldConnection } from './held-connection.ts';
 import { NodeNet } from './node-net.ts';
 
 const vip = { v4: '10.96.0.10', v6: 'fd00:96:1::10' };
@@ -76,48 +77,103 @@ test('dataplane 4 connections follow the weights', async () => {
   );
 });
 
-test('dataplane 9 the last endpoint goes: refused, not timed out; it comes back: served', async () => {
-  await output.update(gateway([both(net.pod(0))]));
+/** What is asked of a VIP from a pod, from the node itself and from outside the cluster, in both families. */
+async function everyWay(ports: { readonly TCP: number; readonly UDP: number }): Promise<readonly string[]> {
   const from = [net.pod(1).host, net.node.namespace, net.network.client];
-  const everyWay = async (): Promise<Set<string>> => {
-    const answers = new Set<string>();
-    for (const host of from) {
-      for (const family of families) {
-        answers.add((await net.ask(host, 'TCP', vip[family], 80)).split(' ')[0] as string);
-        answers.add((await net.ask(host, 'UDP', vip[family], 53)).split(' ')[0] as string);
-      }
-    }
-    return answers;
-  };
-  expect(await everyWay()).toEqual(new Set(['east/p0']));
-  await output.update(gateway([]));
-  const refused = await everyWay();
-  // A datagram that the kernel refuses on the way out is EPERM for its sender, at once.
-  refused.delete('EPERM');
-  expect(refused).toEqual(new Set(['ECONNREFUSED']));
-  await output.update(gateway([both(net.pod(2))]));
-  expect(await everyWay()).toEqual(new Set(['east/p2']));
-});
+  const asked = from.flatMap((host) =>
+    families.flatMap((family) =>
+      (['TCP', 'UDP'] as const).map(async (protocol) => {
+        const answer = (await net.ask(host, protocol, vip[family], ports[protocol])).split(' ')[0];
+        // A datagram that the kernel refuses on the way out is EPERM for its sender, at once.
+        const refused = host === net.node.namespace && protocol === 'UDP' ? 'EPERM' : 'ECONNREFUSED';
+        return answer === refused ? 'refused' : `${answer}`;
+      }),
+    ),
+  );
+  return Promise.all(asked);
+}
 
-test('dataplane 10 an unused port of our VIP is refused, and ping is answered with unreachable', async () => {
+const ports = { TCP: 80, UDP: 53 };
+const all = (answer: string): string[] => Array(12).fill(answer);
+
+async function theLastEndpointGoes(): Promise<void> {
   await output.update(gateway([both(net.pod(0))]));
-  for (const host of [net.pod(1).host, net.node.namespace, net.network.client]) {
-    for (const family of families) {
-      expect(await net.ask(host, 'TCP', vip[family], 81)).toBe('ECONNREFUSED');
-      const sent = await net.ask(host, 'UDP', vip[family], 54);
-      expect(sent).toBe(host === net.node.namespace ? 'EPERM' : 'ECONNREFUSED');
-    }
-  }
-  // An echo request, from a raw socket: ping(8) itself may not be there, or may not be allowed.
-  const ping = `use Socket; socket(S, PF_INET, SOCK_RAW, 1) or die; $SIG{ALRM} = sub { exit 3 }; alarm 3;
+  expect(await everyWay(ports)).toEqual(all('east/p0'));
+  await output.update(gateway([]));
+  expect(await everyWay(ports)).toEqual(all('refused'));
+  await output.update(gateway([both(net.pod(2))]));
+  expect(await everyWay(ports)).toEqual(all('east/p2'));
+}
+
+async function unusedPortsAreRefused(): Promise<void> {
+  await output.update(gateway([both(net.pod(0))]));
+  expect(await everyWay({ TCP: 81, UDP: 54 })).toEqual(all('refused'));
+  for (const family of families) expect(await ping(vip[family]), family).toBe(unreachable[family]);
+  expect(await everyWay(ports)).toEqual(all('east/p0'));
+}
+
+/** Types of ICMP messages. */
+const unreachable = { v4: 3, v6: 1 };
+
+/**
+ * The type of the ICMP message that answers an echo request of a pod. The request is from a raw socket: ping(8) may
+ * not be there, or may not be allowed. Of ICMPv6 the kernel makes the checksum and cuts off the header.
+ */
+async function ping(address: string): Promise<number> {
+  const v4 = `socket(S, PF_INET, SOCK_RAW, 1) or die; my $head = 20; my $to = pack_sockaddr_in(0, inet_aton($ip));
     my $body = pack("CCnnn", 8, 0, 0, 7, 1) . "causeway";
     my $sum = 0; $sum += $_ for unpack("n*", $body); $sum = ($sum & 0xffff) + ($sum >> 16) while $sum >> 16;
-    substr($body, 2, 2) = pack("n", ~$sum & 0xffff);
-    send(S, $body, 0, pack_sockaddr_in(0, inet_aton("${vip.v4}"))) or die; recv(S, my $r, 200, 0);
-    print unpack("C", substr($r, 20, 1));`;
-  const answer = await net.pod(1).run(['perl', '-e', ping]);
-  expect(answer).toMatchObject({ code: 0, stdout: '3' });
-  expect(await net.ask(net.pod(1).host, 'TCP', vip.v4, 80)).toContain('east/p0');
+    substr($body, 2, 2) = pack("n", ~$sum & 0xffff);`;
+  const v6 = `socket(S, PF_INET6, SOCK_RAW, 58) or die; my $head = 0;
+    my $to = pack_sockaddr_in6(0, inet_pton(PF_INET6, $ip));
+    my $body = pack("CCnnn", 128, 0, 0, 7, 1) . "causeway";`;
+  // A raw socket is given everything: neighbour discovery too.
+  const script = `use Socket qw(:DEFAULT inet_pton pack_sockaddr_in6 PF_INET6); my $ip = "${address}";
+    ${address.includes(':') ? v6 : v4} $SIG{ALRM} = sub { exit 3 }; alarm 10;
+    send(S, $body, 0, $to) or die;
+    for (;;) { recv(S, my $r, 200, 0); my $type = unpack("C", substr($r, $head, 1));
+      next if $type >= 130 && $type <= 143; print $type; exit 0 }`;
+  const { code, stdout, stderr } = await net.pod(1).run(['perl', '-e', script]);
+  if (code !== 0) throw new Error(code === 3 ? `nothing answers the ping of ${address}` : stderr);
+  return Number(stdout);
+}
+
+test(
+  'dataplane 9 the last endpoint goes: refused, not timed out; it comes back: served',
+  theLastEndpointGoes,
+);
+
+test(
+  'dataplane 10 an unused port of our VIP is refused, and ping is answered with unreachable',
+  unusedPortsAreRefused,
+);
+
+/** What kube-proxy does beside us: translates its own Services, drops what it does not know of the ServiceCIDR. */
+const kubeProxy = `
+table inet kube-proxy-like {
+  chain nat-pre { type nat hook prerouting priority -100; ip daddr 10.96.0.1 tcp dport 443 dnat ip to 10.10.1.250:6443; }
+  chain nat-out { type nat hook output priority -100; ip daddr 10.96.0.1 tcp dport 443 dnat ip to 10.10.1.250:6443; }
+  chain check { ct state new ip daddr 10.96.0.0/16 counter drop; ct state new ip6 daddr fd00:96:1::/112 counter drop; }
+  chain f-forward { type filter hook forward priority 0; jump check; }
+  chain f-output { type filter hook output priority 0; jump check; }
+}`;
+
+test('dataplane 11 beside a table that drops unknown addresses of the ServiceCIDR, all that holds as well', async () => {
+  await net.sh(`nft -f - <<'END'\n${kubeProxy}\nEND`);
+  try {
+    await theLastEndpointGoes();
+    await unusedPortsAreRefused();
+    // It does drop: addresses that are nobody's.
+    const nobodys = ['10.96.7.7', 'fd00:96:1::707'].flatMap((address) =>
+      (['TCP', 'UDP'] as const).map((protocol) => net.ask(net.pod(1).host, protocol, address, 80)),
+    );
+    expect(await Promise.all(nobodys)).toEqual(Array(4).fill('timeout'));
+    const counted = await net.sh('nft list chain inet kube-proxy-like check');
+    expect(counted).toMatch(/ip daddr.* packets [1-9]/);
+    expect(counted).toMatch(/ip6 daddr.* packets [1-9]/);
+  } finally {
+    await net.sh('nft delete table inet kube-proxy-like');
+  }
 });
 
 test('dataplane 13 ports and families of a VIP do not mix', async () => {
@@ -188,25 +244,14 @@ test('dataplane 16 an endpoint that needs source translation gets it, for new co
   const source = async () => / client=(\S+)/.exec(await net.ask(client.host, 'TCP', vip.v4, 80))?.[1];
   await output.update(gateway([both(net.remote)]));
   expect(await source()).toBe(client.address.v4);
-  const held = client.host.start(
-    [
-      'bash',
-      '-c',
-      `exec 3<>/dev/tcp/${vip.v4}/80; while read -r line; do echo "$line" >&3; head -1 <&3; done`,
-    ],
-    { stdio: ['pipe', 'pipe', 'ignore'] },
-  );
-  const line = (): Promise<string> => {
-    held.stdin?.write('who\n');
-    return new Promise((resolve) => held.stdout?.once('data', (d: Buffer) => resolve(d.toString())));
-  };
-  expect(await line()).toContain(`client=${client.address.v4}`);
+  const held = await HeldConnection.open(client.host, vip.v4, 80);
+  expect(await held.ask()).toContain(`client=${client.address.v4}`);
   await output.update(gateway([both(net.remote, 8080, { snat: true })]));
   expect(await source()).toBe(net.node.address.v4);
-  expect(await line()).toContain(`client=${client.address.v4}`);
+  expect(await held.ask()).toContain(`client=${client.address.v4}`);
   await output.update(gateway([both(net.remote)]));
   await expect.poll(source, { timeout: 20_000 }).toBe(client.address.v4);
-  held.kill('SIGKILL');
+  held.end();
 });
 
 test('dataplane 23 VIPs share endpoints, and an endpoint of both back ends counts twice', async () => {
