@@ -17,15 +17,7 @@ beforeEach(() => {
 });
 
 test('P6 a cluster that leaves the list of members takes what it gave; back on it, exactly its current set', async () => {
-  const hub = bed.hub('east', 'west');
-  const west = bed
-    .publisher(identity('west'))
-    .export(store(['10.1.0.1', '10.1.0.2']))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { hub, west, east } = await bed.pair(store(['10.1.0.1', '10.1.0.2']));
   expect(east.get()).toEqual({ west: ['10.1.0.1', '10.1.0.2'] });
   hub.members('east');
   await bed.settle();
@@ -44,15 +36,7 @@ test('P6 a cluster that leaves the list of members takes what it gave; back on i
 });
 
 test('P6 a consumer that was away when a cluster left learns it when it is back', async () => {
-  const hub = bed.hub('east', 'west');
-  bed
-    .publisher(identity('west'))
-    .export(store(['10.1.0.1']))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { hub, east } = await bed.pair(store(['10.1.0.1']));
   east.unlink();
   hub.members('east');
   await bed.settle();
@@ -65,15 +49,7 @@ test('P6 a consumer that was away when a cluster left learns it when it is back'
 });
 
 test('D2 a controller that is away makes its cluster Stale after 6 s, and takes nothing', async () => {
-  const hub = bed.hub('east', 'west');
-  const west = bed
-    .publisher(identity('west'))
-    .export(store(['10.1.0.1']))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { hub, west, east } = await bed.pair(store(['10.1.0.1']));
   const beat = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += 1_000) {
       bed.clock.advance(1_000);
@@ -106,15 +82,7 @@ test('D2 a controller that is away makes its cluster Stale after 6 s, and takes 
 });
 
 test('D2 a relay that is away makes every cluster Stale at once, and takes nothing', async () => {
-  const hub = bed.hub('east', 'west');
-  const west = bed
-    .publisher(identity('west'))
-    .export(store(['10.1.0.1']))
-    .link(hub);
-  const eastPublisher = bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { west, east, eastPublisher } = await bed.pair(store(['10.1.0.1']));
   east.unlink();
   expect(east.origins.get('west')).toMatchObject({ state: 'Stale', staleSince: bed.clock.now() });
 
@@ -279,15 +247,7 @@ test('of two publishers of a cluster the one that started later counts', async (
 });
 
 test('a relay that comes back does not make an old contact a new one', async () => {
-  const hub = bed.hub('east', 'west');
-  const west = bed
-    .publisher(identity('west'))
-    .export(store(['10.1.0.1']))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { hub, west, east } = await bed.pair(store(['10.1.0.1']));
   west.stop();
   bed.clock.advance(10_000);
   await bed.settle();
@@ -334,15 +294,7 @@ test('with two relays one may be away, and neither resurrects what the other say
 
 test('with two relays one that never answers is not waited for for ever', async () => {
   bed.relays = ['hub:1', 'hub:2'];
-  const hub = bed.hub('east', 'west');
-  bed
-    .publisher(identity('west'))
-    .export(store(['10.1.0.1']))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { east } = await bed.pair(store(['10.1.0.1']));
   expect(east.imports.get(storePort)).toBe(false);
   bed.clock.advance(15_000);
   await bed.settle();

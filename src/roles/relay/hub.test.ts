@@ -10,15 +10,7 @@ beforeEach(() => {
 });
 
 test('350 endpoints cross the border in shards, and one that changes moves one shard', async () => {
-  const hub = bed.hub('east', 'west');
-  const west = bed
-    .publisher(identity('west'))
-    .export(store(addresses(350)))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { hub, west, east } = await bed.pair(store(addresses(350)));
   expect(east.get().west).toEqual(addresses(350).sort());
   expect(east.changes.filter((c) => c.kind === 'Contribution')).toHaveLength(1);
   const shards = [...hub.hub.log.entries(typeUrls.assignment)].map((e) => e.name.split('/').at(-1));
@@ -49,15 +41,7 @@ test('350 endpoints cross the border in shards, and one that changes moves one s
 });
 
 test('a contribution without endpoints is told, and is not the same as none', async () => {
-  const hub = bed.hub('east', 'west');
-  const west = bed
-    .publisher(identity('west'))
-    .export(store([], { selected: 2 }))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { west, east } = await bed.pair(store([], { selected: 2 }));
   expect(east.contributions.get(`${storePort}/west`)).toMatchObject({ ready: 0, selected: 2, endpoints: [] });
   west.export();
   await bed.settle();
@@ -88,19 +72,11 @@ test('a composite that a bad part leaves incomplete does not hold up its neighbo
 });
 
 test('imports follow what is asked for', async () => {
-  const hub = bed.hub('east', 'west');
-  bed
-    .publisher(identity('west'))
-    .export(
-      store(['10.1.0.1']),
-      store(['10.1.0.2'], { composite: 'cart' }),
-      store(['10.1.0.3'], { port: 443 }),
-    )
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { east } = await bed.pair(
+    store(['10.1.0.1']),
+    store(['10.1.0.2'], { composite: 'cart' }),
+    store(['10.1.0.3'], { port: 443 }),
+  );
   expect([...east.contributions.keys()]).toEqual([`${storePort}/west`]);
   east.source.setImports(new Set([storePort, 'shop/cart/tcp-80']));
   expect(east.imports.get('shop/cart/tcp-80')).toBe(false);
@@ -118,15 +94,7 @@ test('imports follow what is asked for', async () => {
 });
 
 test('a change of one member costs its peers nothing that they had', async () => {
-  const hub = bed.hub('east', 'west');
-  const west = bed
-    .publisher(identity('west'))
-    .export(store(['10.1.0.1']))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { hub, west, east } = await bed.pair(store(['10.1.0.1']));
   east.unlink();
   await bed.settle();
   east.bytes.length = 0;

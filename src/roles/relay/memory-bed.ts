@@ -1,5 +1,4 @@
 import type { Export } from '../../model/compiled.ts';
-import type { Change, Contribution, Origin } from '../../model/inputs.ts';
 import { PublishedState } from '../../outputs/relay/published-state.ts';
 import { DeltaServerStream } from '../../outputs/xds/delta-server-stream.ts';
 import type { View } from '../../outputs/xds/view.ts';
@@ -13,7 +12,7 @@ import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts'
 import { type DeltaResource, decodeDeltaResponse, encodeDeltaRequest } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { RelayHub } from './hub.ts';
-import { storePort } from './test-bed.ts';
+import { Records, storePort } from './test-bed.ts';
 
 export const identity = (cluster: string, over: Partial<PeerIdentity> = {}): PeerIdentity => ({
   set: 'demo',
@@ -47,6 +46,19 @@ export class RelayMemoryBed {
 
   consumer(peer: PeerIdentity, ...ports: string[]): Consumer {
     return new Consumer(this, peer, ports);
+  }
+
+  /** West exports, east imports the store; both are members of the hub, linked and settled. */
+  async pair(...exports: Export[]) {
+    const hub = this.hub('east', 'west');
+    const west = this.publisher(identity('west'))
+      .export(...exports)
+      .link(hub);
+    const eastPublisher = this.publisher(identity('east')).export().link(hub);
+    await this.settle();
+    const east = this.consumer(identity('east'), storePort).link(hub);
+    await this.settle();
+    return { hub, west, east, eastPublisher };
   }
 
   settle(): Promise<void> {
@@ -204,18 +216,15 @@ export class Publisher {
 }
 
 /** A member's subscribing end, and the records it got. */
-export class Consumer {
+export class Consumer extends Records {
   readonly peer: PeerIdentity;
   readonly source: RelaySource;
-  readonly contributions = new Map<string, Contribution>();
-  readonly origins = new Map<string, Origin>();
-  readonly imports = new Map<string, boolean>();
-  readonly changes: Change[] = [];
   readonly bytes: Buffer[] = [];
   readonly #bed: RelayMemoryBed;
   readonly #close: (() => void)[] = [];
 
   constructor(bed: RelayMemoryBed, peer: PeerIdentity, ports: readonly string[]) {
+    super();
     this.#bed = bed;
     this.peer = peer;
     this.source = new RelaySource({
@@ -225,14 +234,7 @@ export class Consumer {
       clock: bed.clock,
       log: silentLog,
       metrics: new Metrics(),
-      onChanges: (changes) => {
-        this.changes.push(...changes);
-        for (const { kind, key, value } of changes) {
-          if (kind === 'Contribution') put(this.contributions, key, value);
-          if (kind === 'Origin') put(this.origins, key, value);
-          if (kind === 'Import') put(this.imports, key, value?.complete);
-        }
-      },
+      onChanges: (changes) => this.take(changes),
     });
     this.source.setImports(new Set(ports));
   }
@@ -268,12 +270,8 @@ export class Consumer {
     this.#close[at]?.();
   }
 
-  get(port = storePort): Record<string, string[]> {
-    const found: Record<string, string[]> = {};
-    for (const [key, c] of [...this.contributions].sort()) {
-      if (key.startsWith(`${port}/`)) found[c.cluster] = c.endpoints.map((e) => e.addresses[0] as string);
-    }
-    return found;
+  get(port = storePort): Record<string, readonly string[]> {
+    return this.endpoints(port);
   }
 
   /** Records of these kinds that went away, or shrank, ever. */
@@ -282,9 +280,4 @@ export class Consumer {
       .filter((c) => c.kind !== 'Import' && c.value === undefined)
       .map((c) => `${c.kind} ${c.key}`);
   }
-}
-
-function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
-  if (value === undefined) map.delete(key);
-  else map.set(key, value);
 }

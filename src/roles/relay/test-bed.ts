@@ -98,13 +98,35 @@ const untouched: Touched = {
   imports: nothing,
 };
 
-/** A controller's links, and the records it got. */
-export class TestMember {
+/** The records that a member got. */
+export class Records {
   readonly contributions = new Map<string, Contribution>();
   readonly origins = new Map<string, Origin>();
   readonly imports = new Map<string, boolean>();
   /** Every change in order, for what must never be seen. */
   readonly changes: Change[] = [];
+
+  take(changes: readonly Change[]): void {
+    this.changes.push(...changes);
+    for (const { kind, key, value } of changes) {
+      if (kind === 'Contribution') put(this.contributions, key, value);
+      else if (kind === 'Origin') put(this.origins, key, value);
+      else if (kind === 'Import') put(this.imports, key, value?.complete);
+    }
+  }
+
+  /** `<cluster>: <first addresses>` of a port. */
+  endpoints(port: string): Record<string, readonly string[]> {
+    const found: Record<string, readonly string[]> = {};
+    for (const [key, c] of [...this.contributions].sort()) {
+      if (key === `${port}/${c.cluster}`) found[c.cluster] = c.endpoints.map((e) => e.addresses[0] as string);
+    }
+    return found;
+  }
+}
+
+/** A controller's links, and the records it got. */
+export class TestMember extends Records {
   readonly metrics = new Metrics();
   readonly links: ControllerRelays;
   readonly #warnings: string[] = [];
@@ -112,6 +134,7 @@ export class TestMember {
   #exported: ReadonlyMap<string, Export> | undefined;
 
   constructor(options: { cluster: string; target: string; tls: TlsFiles; clock: Clock }) {
+    super();
     const { cluster, target, tls, clock } = options;
     this.links = new ControllerRelays({
       epoch: clock.now(),
@@ -124,7 +147,7 @@ export class TestMember {
       random: () => 0.5,
       log: { ...silentLog, warn: (fields) => void this.#warnings.push(JSON.stringify(fields)) },
       metrics: this.metrics,
-      onChanges: (changes) => this.#take(changes),
+      onChanges: (changes) => this.take(changes),
     });
   }
 
@@ -151,24 +174,6 @@ export class TestMember {
     this.#exported = next;
     const touched = before && { ...untouched, exports: new Set([...before.keys(), ...next.keys()]) };
     this.links.update({ imports: this.#imported, exports: next }, touched);
-  }
-
-  /** `<cluster>: <first addresses>` of a port. */
-  endpoints(port: string): Record<string, readonly string[]> {
-    const found: Record<string, readonly string[]> = {};
-    for (const [key, c] of [...this.contributions].sort()) {
-      if (key === `${port}/${c.cluster}`) found[c.cluster] = c.endpoints.map((e) => e.addresses[0] as string);
-    }
-    return found;
-  }
-
-  #take(changes: readonly Change[]): void {
-    this.changes.push(...changes);
-    for (const { kind, key, value } of changes) {
-      if (kind === 'Contribution') put(this.contributions, key, value);
-      else if (kind === 'Origin') put(this.origins, key, value);
-      else if (kind === 'Import') put(this.imports, key, value?.complete);
-    }
   }
 }
 

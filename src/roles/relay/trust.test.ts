@@ -127,15 +127,7 @@ test('a peer over its limits keeps what it has, and nobody else is touched', asy
 });
 
 test('an endpoint that no traffic may go to is refused, and what was there before stays', async () => {
-  const hub = bed.hub('east', 'west');
-  const west = bed
-    .publisher(identity('west'))
-    .export(store(['10.1.0.1']))
-    .link(hub);
-  bed.publisher(identity('east')).export().link(hub);
-  await bed.settle();
-  const east = bed.consumer(identity('east'), storePort).link(hub);
-  await bed.settle();
+  const { hub, west, east } = await bed.pair(store(['10.1.0.1']));
   for (const bad of [
     '127.0.0.1',
     '169.254.169.254',
