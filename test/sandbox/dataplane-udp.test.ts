@@ -59,83 +59,82 @@ function state(...pods: number[]): Ir {
 }
 
 /** A client that sends from one socket all the time, so that its entry never times out. */
-function busyClient(from: Namespace, host: string, port = 53): Load & { answersSince(): () => string[] } {
-  const deltas: Tally[] = [];
-  const plan = {
-    host,
-    port,
-    protocol: 'UDP',
-    oneSocket: true,
-    concurrency: 1,
-    rate: 50,
-    timeoutMs: 300,
-  } as const;
-  const load = startLoad(from, { ...plan, everyMs: 100 }, (delta) => deltas.push(delta));
-  return {
-    ...load,
-    /** Call it, then call the result: who answered in whole intervals between. */
-    answersSince: () => {
-      const start = deltas.length + 1;
-      return () => [...new Set(deltas.slice(start).flatMap((d) => Object.keys(d.result.answers)))].sort();
-    },
-  };
+class BusyClient {
+  readonly #load: Load;
+  /** Who answered, in each interval. */
+  readonly #intervals: (readonly string[])[] = [];
+
+  constructor(from: Namespace, host: string, port = 53) {
+    const how = { protocol: 'UDP', oneSocket: true, concurrency: 1, rate: 50, timeoutMs: 300 } as const;
+    this.#load = startLoad(from, { host, port, everyMs: 100, ...how }, (delta: Tally) =>
+      this.#intervals.push(Object.keys(delta.result.answers)),
+    );
+  }
+
+  /** Resolves once these and no others answered in three intervals on end that began after this call. */
+  async isAnsweredBy(...pods: readonly string[]): Promise<void> {
+    const start = this.#intervals.length + 1;
+    const latest = (): readonly string[] | undefined => {
+      const three = this.#intervals.slice(start).slice(-3);
+      return three.length < 3 ? undefined : [...new Set(three.flat())].sort();
+    };
+    await expect.poll(latest, slow).toEqual(pods);
+  }
+
+  stop(): Promise<unknown> {
+    return this.#load.stop();
+  }
 }
 
 test.each(['v4', 'v6'] as const)(
   'dataplane 17 a busy client moves to a live endpoint (%s)',
   async (family) => {
     await output.update(state(0));
-    const client = busyClient(net.remote.host, vip[family]);
-    await expect.poll(client.answersSince(), slow).toEqual(['east/p0']);
+    const client = new BusyClient(net.remote.host, vip[family]);
+    await client.isAnsweredBy('east/p0');
     await output.update(state(1));
-    await expect.poll(() => answersIn(client, 300), slow).toEqual(['east/p1']);
+    await client.isAnsweredBy('east/p1');
     await output.update(state());
-    await expect.poll(() => answersIn(client, 300), slow).toEqual([]);
+    await client.isAnsweredBy();
     await output.update(state(2));
-    await expect.poll(() => answersIn(client, 300), slow).toEqual(['east/p2']);
+    await client.isAnsweredBy('east/p2');
     await client.stop();
   },
 );
 
-async function answersIn(client: ReturnType<typeof busyClient>, ms: number): Promise<string[]> {
-  const seen = client.answersSince();
-  await new Promise((resolve) => setTimeout(resolve, ms));
-  return seen();
-}
-
 test('dataplane 17 a client that began before the VIP existed recovers', async () => {
   // Some table of ours is there: without one the node tracks nothing.
   await output.update(ir({}));
-  const client = busyClient(net.network.client, vip.v4);
+  const client = new BusyClient(net.network.client, vip.v4);
   const entries = () => net.sh(`conntrack -L -p udp --orig-dst ${vip.v4} 2>/dev/null | wc -l`);
   await expect.poll(entries, slow).toBe('1\n');
   await output.update(state(0));
-  await expect.poll(() => answersIn(client, 300), slow).toEqual(['east/p0']);
+  await client.isAnsweredBy('east/p0');
   await client.stop();
 });
 
 test('dataplane 17 entries of other destinations are not deleted, even of the same client', async () => {
   await output.update(state(0));
-  const direct = busyClient(net.remote.host, net.pod(0).address.v4, 5353);
-  const through = busyClient(net.remote.host, vip.v4);
+  const direct = new BusyClient(net.remote.host, net.pod(0).address.v4, 5353);
+  const through = new BusyClient(net.remote.host, vip.v4);
   const id = () =>
     net.sh(`conntrack -L -p udp -o id --orig-dst ${net.pod(0).address.v4} 2>/dev/null | grep -o 'id=[0-9]*'`);
   await expect.poll(id, slow).toMatch(/^id=\d+\n$/);
   const before = await id();
   await output.update(state(1));
-  await expect.poll(() => answersIn(through, 300), slow).toEqual(['east/p1']);
+  await through.isAnsweredBy('east/p1');
   expect(await id()).toBe(before);
   await Promise.all([direct.stop(), through.stop()]);
 });
 
 test('dataplane 17 a failure of conntrack is repeated until it works', async () => {
   await output.update(state(0));
-  const client = busyClient(net.remote.host, vip.v4);
-  await expect.poll(() => answersIn(client, 300), slow).toEqual(['east/p0']);
+  const client = new BusyClient(net.remote.host, vip.v4);
+  await client.isAnsweredBy('east/p0');
   failures = 3;
   calls = 0;
   await output.update(state(1));
-  await expect.poll(() => answersIn(client, 300), slow).toEqual(['east/p1']);
+  await client.isAnsweredBy('east/p1');
   expect(calls).toBeGreaterThan(3);
   await client.stop();
 });
