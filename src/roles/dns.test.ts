@@ -1,11 +1,11 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
+import { ChannelCredentials } from '@grpc/grpc-js';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Frontend } from '../model/ir.ts';
+import { serveOnLoopback } from '../outputs/xds/loopback-bed.ts';
 import { ResourceLog } from '../outputs/xds/resource-log.ts';
-import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
-import { dataPlaneView } from '../outputs/xds/view.ts';
+import type { XdsServer } from '../outputs/xds/server.ts';
 import { XdsOutput } from '../outputs/xds/xds-output.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { type Log, silentLog } from '../runtime/log.ts';
@@ -46,23 +46,7 @@ async function serve(port: number, ...frontends: readonly Frontend[]): Promise<C
     const ir = { frontends: new Map(all.map((f) => [f.key, f])), backends: new Map(), nodes: new Map() };
     output.update(ir);
   };
-  const server = await startXdsServer({
-    listen: `127.0.0.1:${port}`,
-    credentials: ServerCredentials.createInsecure(),
-    identify: () => ({
-      set: 's',
-      cluster: 'east',
-      role: 'dns',
-      labels: {},
-      namespaces: [],
-      region: '',
-      network: '',
-    }),
-    views: (peer) => dataPlaneView(peer.role),
-    log,
-    logger: silentLog,
-    metrics: new Metrics(),
-  });
+  const server = await serveOnLoopback({ role: 'dns', port, log });
   closers.push(() => server.close());
   update(...frontends);
   return { server, update };

@@ -1,12 +1,9 @@
-import { ServerCredentials } from '@grpc/grpc-js';
 import type { Ir } from '../../src/model/ir.ts';
 import { AckTracker } from '../../src/outputs/xds/acks.ts';
+import { serveOnLoopback } from '../../src/outputs/xds/loopback-bed.ts';
 import { ResourceLog } from '../../src/outputs/xds/resource-log.ts';
-import { startXdsServer, type XdsServer } from '../../src/outputs/xds/server.ts';
-import { dataPlaneView } from '../../src/outputs/xds/view.ts';
+import type { XdsServer } from '../../src/outputs/xds/server.ts';
 import { XdsOutput } from '../../src/outputs/xds/xds-output.ts';
-import { silentLog } from '../../src/runtime/log.ts';
-import { Metrics } from '../../src/runtime/metrics.ts';
 
 /** A controller's xDS server that serves representations written by hand, in plain text on loopback. */
 export class XdsFeed {
@@ -29,25 +26,7 @@ export class XdsFeed {
   static async start(options: { port?: number; node?: string } = {}): Promise<XdsFeed> {
     const log = new ResourceLog();
     const acks = new AckTracker({ head: () => log.position });
-    const server = await startXdsServer({
-      listen: `127.0.0.1:${options.port ?? 0}`,
-      credentials: ServerCredentials.createInsecure(),
-      identify: () => ({
-        set: 'demo',
-        cluster: 'east',
-        role: 'agent',
-        node: options.node ?? 'e1',
-        labels: {},
-        namespaces: [],
-        region: '',
-        network: '',
-      }),
-      views: (peer) => dataPlaneView(peer.role),
-      log,
-      acks,
-      logger: silentLog,
-      metrics: new Metrics(),
-    });
+    const server = await serveOnLoopback({ ...options, role: 'agent', log, acks });
     return new XdsFeed(log, acks, server);
   }
 

@@ -1,6 +1,5 @@
-import { ChannelCredentials, Client, ServerCredentials } from '@grpc/grpc-js';
+import { ChannelCredentials, Client } from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
-import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
 import {
   acknowledgement,
@@ -10,9 +9,8 @@ import {
 } from '../../wire/proto/discovery.ts';
 import { methods } from '../../wire/proto/methods.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { serveOnLoopback } from './loopback-bed.ts';
 import { contentVersion, ResourceLog } from './resource-log.ts';
-import { startXdsServer } from './server.ts';
-import { dataPlaneView } from './view.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -51,24 +49,7 @@ function read(port: number) {
 test('P9 a reader that stands still holds nobody up, costs little and gets the newest when it goes on', async () => {
   const log = new ResourceLog();
   const metrics = new Metrics();
-  const server = await startXdsServer({
-    listen: '127.0.0.1:0',
-    credentials: ServerCredentials.createInsecure(),
-    identify: () => ({
-      set: 's',
-      cluster: 'east',
-      role: 'agent',
-      node: 'e1',
-      labels: {},
-      namespaces: [],
-      region: '',
-      network: '',
-    }),
-    views: (peer) => dataPlaneView(peer.role),
-    log,
-    logger: silentLog,
-    metrics,
-  });
+  const server = await serveOnLoopback({ role: 'agent', log, metrics });
   closers.push(() => server.close());
   log.set(typeUrls.cluster, { name: 'a', body: Buffer.from('first') });
   log.open();

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
+import { ChannelCredentials } from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
 import type { Backend, Frontend, Ir, NodeFacts } from '../../model/ir.ts';
 import { AckTracker } from '../../outputs/xds/acks.ts';
+import { serveOnLoopback } from '../../outputs/xds/loopback-bed.ts';
 import { ResourceLog } from '../../outputs/xds/resource-log.ts';
-import { startXdsServer, type XdsServer } from '../../outputs/xds/server.ts';
-import { dataPlaneView } from '../../outputs/xds/view.ts';
 import { XdsOutput } from '../../outputs/xds/xds-output.ts';
 import { type Clock, ManualClock, systemClock } from '../../runtime/clock.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
@@ -64,18 +63,13 @@ async function serve(options: ServeOptions = {}) {
     acks,
     origin: { set: 's', cluster: 'east', epoch: options.epoch ?? 1 },
   });
-  const server: XdsServer = await startXdsServer({
-    listen: `127.0.0.1:${options.port ?? 0}`,
-    credentials: ServerCredentials.createInsecure(),
-    identify: () => {
-      const identity = { set: 's', cluster: 'east', labels: {}, namespaces: [], region: '', network: '' };
-      return options.refuse ? undefined : { ...identity, role: options.role ?? 'agent', node: 'e1' };
-    },
-    views: (peer) => dataPlaneView(peer.role),
+  const server = await serveOnLoopback({
+    role: options.role ?? 'agent',
     log,
     acks,
-    logger: silentLog,
     metrics,
+    ...(options.port === undefined ? {} : { port: options.port }),
+    ...(options.refuse ? { identify: () => undefined } : {}),
   });
   const close = (): Promise<void> => server.close();
   closers.push(close);
