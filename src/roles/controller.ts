@@ -3,6 +3,7 @@ import { dumpCompiled, dumpInputs, dumpIr, problemText } from '../model/dump.ts'
 import type { Change } from '../model/inputs.ts';
 import { Model } from '../model/model.ts';
 import { readProgrammed } from '../outputs/status/programmed.ts';
+import type { XdsServer } from '../outputs/xds/server.ts';
 import { AppError } from '../runtime/errors.ts';
 import type { PeerIdentity } from '../runtime/identity.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
@@ -54,11 +55,15 @@ export async function runController(options: ControllerOptions): Promise<void> {
 interface StartControllerOptions extends RoleContext, Omit<ControllerOptions, keyof RoleOptions> {}
 
 /** Compiles one cluster, serves it by xDS, and says what became of it. Peers are never waited for. */
-async function startController(options: StartControllerOptions): Promise<Role> {
+function startController(options: StartControllerOptions): Promise<Role> {
+  const lifecycle = new Lifecycle(options.log);
+  return lifecycle.closingOnThrow(() => startParts(options, lifecycle));
+}
+
+async function startParts(options: StartControllerOptions, lifecycle: Lifecycle): Promise<Role> {
   const { cluster, set, tls, dir, state, relays, log, metrics, clock, random } = options;
   const identity = requireOwnIdentity(tls, { set, cluster, role: 'controller' });
   const context: RoleContext = { clock, random, log, metrics };
-  const lifecycle = new Lifecycle(log);
   const epoch = clock.now();
   const model = new Model(modelConfig(options, identity));
   controllerMetrics(metrics, () => model.compiled);
@@ -123,18 +128,21 @@ async function startController(options: StartControllerOptions): Promise<Role> {
       loop.start();
     },
   });
-  // It answers nobody before the first compilation: what is absent is not known to be absent.
-  const server = await xds.serve();
-  files.start();
+  let server: XdsServer | undefined;
   lifecycle.add('claims', () => claims.close());
   lifecycle.add('statuses', () => statuses.close());
   lifecycle.add('relays', () => links?.close());
-  lifecycle.add('xDS', () => server.close());
+  lifecycle.add('xDS', () => server?.close());
   lifecycle.add('programming', () => programming.close());
   lifecycle.add('loop', () => loop.close());
   lifecycle.add('files', () => files.close());
   lifecycle.add('audit', () => audit.close());
+  // It answers nobody before the first compilation: what is absent is not known to be absent.
+  server = await xds.serve();
+  const { port, streams } = server;
+  files.start();
   return {
+    port,
     get waitingFor() {
       return started ? undefined : `the folder ${dir} has not been read whole yet`;
     },
@@ -147,7 +155,7 @@ async function startController(options: StartControllerOptions): Promise<Role> {
         ].join('\n'),
       nodes: () => yamlText(xds.acks.snapshot()),
       claims: () => yamlText(claims.debug),
-      streams: () => yamlText(server.streams()),
+      streams: () => yamlText(streams()),
     },
     close: () => lifecycle.close(),
   };

@@ -11,7 +11,7 @@ export interface AdminOptions {
   /** Why the role is not ready; undefined when it is. */
   readonly ready: () => string | undefined;
   /** `/debug/<name>` → text in the format of the golden files (YAML). */
-  readonly debug: Readonly<Record<string, () => string>>;
+  readonly debug: () => Readonly<Record<string, () => string>>;
 }
 
 export interface Admin {
@@ -66,9 +66,10 @@ async function answer(options: AdminOptions, url: string): Promise<Answer> {
       body: await options.metrics.registry.metrics(),
     };
   }
-  const debug = pathname.startsWith('/debug/') ? options.debug[pathname.slice('/debug/'.length)] : undefined;
-  if (debug) return text(200, debug());
-  const known = ['/livez', '/readyz', '/metrics', ...Object.keys(options.debug).map((k) => `/debug/${k}`)];
+  const pages = options.debug();
+  const page = Object.keys(pages).find((name) => pathname === `/debug/${name}`);
+  if (page !== undefined) return text(200, pages[page]?.() ?? '');
+  const known = ['/livez', '/readyz', '/metrics', ...Object.keys(pages).map((name) => `/debug/${name}`)];
   return text(404, `no such page; there are ${known.join(' ')}\n`);
 }
 

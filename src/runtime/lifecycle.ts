@@ -16,6 +16,16 @@ export class Lifecycle {
     this.#closers.push({ name, close });
   }
 
+  /** Resolves with what `start` gives. Where it throws, what it had added is closed before the error goes on. */
+  async closingOnThrow<T>(start: () => Promise<T>): Promise<T> {
+    try {
+      return await start();
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
   async close(): Promise<void> {
     if (this.signal.aborted) return;
     this.#abort.abort();

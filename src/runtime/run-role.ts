@@ -1,3 +1,4 @@
+import { logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { startAdmin } from './admin.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -31,7 +32,7 @@ export interface Role {
 
 /**
  * Runs a role with its admin pages until SIGINT or SIGTERM. `facts` go into the line that says it is up. Throws what
- * `start` throws, and E_LISTEN.
+ * `start` throws, and E_LISTEN or E_USAGE; then nothing is left running.
  */
 export async function runRole(
   name: string,
@@ -42,17 +43,24 @@ export async function runRole(
   const log = createLog({ role: name, level: options.logLevel });
   const metrics = new Metrics();
   metrics.collectProcess();
+  // What breaks in gRPC is told by us, in lines of our own.
+  setLogVerbosity(logVerbosity.NONE);
   const lifecycle = new Lifecycle(log);
-  const role = await start({ log, metrics, clock: systemClock, random: Math.random });
-  lifecycle.add(name, () => role.close());
-  const admin = await startAdmin({
-    listen: options.admin,
-    metrics,
-    ready: () => role.waitingFor,
-    debug: role.debug,
+  await lifecycle.closingOnThrow(async () => {
+    let role: Role | undefined;
+    // First: where it cannot be looked at nothing is begun.
+    const admin = await startAdmin({
+      listen: options.admin,
+      metrics,
+      ready: () => (role ? role.waitingFor : 'it is starting'),
+      debug: () => role?.debug ?? {},
+    });
+    lifecycle.add('admin', () => admin.close());
+    const started = await start({ log, metrics, clock: systemClock, random: Math.random });
+    role = started;
+    lifecycle.add(name, () => started.close());
+    const port = started.port === undefined ? {} : { port: started.port };
+    log.info({ ...port, admin: admin.port, ...facts }, `${name} is up`);
+    await lifecycle.untilSignal();
   });
-  lifecycle.add('admin', () => admin.close());
-  const port = role.port === undefined ? {} : { port: role.port };
-  log.info({ ...port, admin: admin.port, ...facts }, `${name} is up`);
-  await lifecycle.untilSignal();
 }

@@ -24,6 +24,6 @@ const admin = await startAdmin({
   listen: '127.0.0.1:0',
   metrics,
   ready: () => agent.waitingFor,
-  debug: agent.debug,
+  debug: () => agent.debug,
 });
 console.log(`admin ${admin.port}`);

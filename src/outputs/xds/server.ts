@@ -176,6 +176,7 @@ async function bind(server: Server, { listen, credentials }: XdsServerOptions): 
     fault ??= bound;
     if (!/EAFNOSUPPORT|EADDRNOTAVAIL/.test(bound.message)) break;
   }
+  server.forceShutdown();
   const message = `cannot listen on ${listen} (--listen): ${messageOf(fault)}`;
   throw new AppError('E_LISTEN', message, { cause: fault });
 }

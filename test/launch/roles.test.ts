@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { CaFolder } from '../../src/runtime/ca-folder.ts';
+import type { IssueOptions } from '../../src/runtime/certificates.ts';
+import { CausewayProcess } from '../causeway-process.ts';
+
+let folder: string;
+let ca: CaFolder;
+let occupied: Server;
+let taken: string;
+const running: CausewayProcess[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'causeway-roles-'));
+  ca = (await CaFolder.init(join(folder, 'ca'), 'default', Date.now())).ca;
+  occupied = createServer().listen(0, '127.0.0.1');
+  await once(occupied, 'listening');
+  taken = `127.0.0.1:${(occupied.address() as AddressInfo).port}`;
+  mkdirSync(join(folder, 'objects'));
+  writeFileSync(join(folder, 'members.yaml'), 'members: [{cluster: east}, {cluster: west}]\n');
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((each) => each.stop('SIGKILL')));
+});
+afterAll(() => {
+  occupied.close();
+  rmSync(folder, { recursive: true });
+});
+
+function start(...argv: string[]): CausewayProcess {
+  const started = new CausewayProcess(argv, { cwd: folder });
+  running.push(started);
+  return started;
+}
+
+async function certificate(name: string, identity: Partial<IssueOptions>): Promise<string[]> {
+  const files = await ca.issueInto(join(folder, name), {
+    cluster: 'east',
+    role: 'controller',
+    labels: {},
+    namespaces: ['*'],
+    region: '',
+    network: '',
+    ttl: 3_600_000,
+    now: Date.now(),
+    ...identity,
+  });
+  return ['--tls-cert', files.cert, '--tls-key', files.key, '--tls-ca', files.ca];
+}
+
+/** The whole command line of each role, with addresses of its own choice. */
+const roles: Readonly<Record<string, () => Promise<string[]>>> = {
+  relay: async () => {
+    const tls = await certificate('hub', { cluster: 'hub', role: 'relay' });
+    return ['relay', '--name', 'hub', '--members', 'members.yaml', '--listen', '127.0.0.1:0', ...tls];
+  },
+  controller: async () => {
+    const tls = await certificate('east', {});
+    const state = mkdtempSync(join(folder, 'state-'));
+    const folders = ['--dir', 'objects', '--state', state, '--service-cidr', '10.96.0.0/16'];
+    return ['controller', '--cluster', 'east', ...folders, '--listen', '127.0.0.1:0', ...tls];
+  },
+  dns: async () => {
+    const tls = await certificate('dns', { role: 'dns' });
+    return ['dns', '--cluster', 'east', '--controller', taken, '--listen', '127.0.0.1:0', ...tls];
+  },
+  agent: async () => {
+    const tls = await certificate('e1', { role: 'agent', node: 'e1' });
+    return ['agent', '--cluster', 'east', '--node', 'e1', '--controller', taken, ...tls];
+  },
+};
+
+describe('an address that cannot be listened on ends the whole process, named with its flag', () => {
+  const flags = Object.keys(roles).flatMap((role) =>
+    (role === 'agent' ? ['--admin'] : ['--listen', '--admin']).map((flag) => [role, flag] as const),
+  );
+
+  test.each(flags)('%s %s', { timeout: 60_000 }, async (role, flag) => {
+    const command = (await roles[role]?.()) ?? [];
+    // One that is taken, and one that no machine has (RFC 5737).
+    const attempts = [taken, '192.0.2.1:0'].map(async (address) => {
+      const started = start(...command, flag, address);
+      const code = await started.exit;
+      expect([code, started.said.at(-1)?.text]).toEqual([
+        1,
+        expect.stringMatching(
+          new RegExp(`^causeway: E_LISTEN cannot listen on ${address}( over TCP)? \\(${flag}\\): .`),
+        ),
+      ]);
+    });
+    await Promise.all(attempts);
+  });
+});
+
+test('a value that cannot be used ends it with code 2', { timeout: 60_000 }, async () => {
+  const started = start('relay', '--name', 'hub', '--members', 'members.yaml', '--listen', 'nonsense');
+  expect(await started.exit).toBe(2);
+  expect(started.text).toBe(
+    'causeway: E_USAGE --listen: expected host:port, :port or [IPv6]:port, found "nonsense"',
+  );
+});
