@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { loadTls } from '../runtime/tls.ts';
+import { loadTls } from '../runtime/tls-files.ts';
 import { type RelayCertificateOptions, runRelayCertificate } from './relay-certificate.ts';
 import { runRelayInit } from './relay-init.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { loadTls } from '../runtime/tls.ts';
+import { loadTls } from '../runtime/tls-files.ts';
 import { createProgram } from './program.ts';
 
 let dir: string;

@@ -9,7 +9,7 @@ import type { PeerIdentity } from '../runtime/identity.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { SyncedGauge } from '../runtime/synced-gauge.ts';
-import { requireOwnIdentity, type TlsFiles } from '../runtime/tls.ts';
+import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import { FileSource } from '../sources/file/file-source.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { ControllerAudit } from './controller/audit.ts';

@@ -1,7 +1,8 @@
 import type { PeerLimits } from '../model/relay/peer-budget.ts';
 import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
-import { identifyCall, requireOwnIdentity, serverCredentials, type TlsFiles } from '../runtime/tls.ts';
+import { identifyCall, serverCredentials } from '../runtime/tls.ts';
+import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import { typeUrls } from '../wire/proto/type-urls.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { RelayHub } from './relay/hub.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type IssueOptions, issue, type KeyPair, makeCa } from './certificates.ts';
 import { AppError, messageOf } from './errors.ts';
 import { parseCaSet } from './identity.ts';
-import type { TlsFiles } from './tls.ts';
+import type { TlsFiles } from './tls-files.ts';
 
 /** `DIR/ca.crt` and `DIR/ca.key` (mode 0600): the certificate authority of one set of clusters. */
 export class CaFolder {

@@ -2,7 +2,7 @@ import { type Client, type ClientDuplexStream, Metadata, type StatusObject, stat
 import { Backoff } from './backoff.ts';
 import type { Clock } from './clock.ts';
 import { AppError, messageOf } from './errors.ts';
-import { peerError } from './tls.ts';
+import { peerError } from './peer-error.ts';
 
 /** One end of an open call. */
 export interface Duplex {

@@ -22,14 +22,9 @@ import { type IssueOptions, issue, type KeyPair, makeCa } from './certificates.t
 import { type Clock, ManualClock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { ExpectedPeer } from './identity.ts';
-import {
-  channelCredentials,
-  identifyCall,
-  peerError,
-  requireOwnIdentity,
-  serverCredentials,
-  type TlsFiles,
-} from './tls.ts';
+import { peerError } from './peer-error.ts';
+import { channelCredentials, identifyCall, serverCredentials } from './tls.ts';
+import { requireOwnIdentity, type TlsFiles } from './tls-files.ts';
 
 const hour = 3_600_000;
 let ca: KeyPair;

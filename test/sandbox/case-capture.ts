@@ -1,7 +1,8 @@
 import { Client, type ClientDuplexStream } from '@grpc/grpc-js';
 import { set } from '../../src/cli/playground/control-plane.ts';
 import type { PeerRole } from '../../src/runtime/identity.ts';
-import { channelCredentials, type TlsFiles } from '../../src/runtime/tls.ts';
+import { channelCredentials } from '../../src/runtime/tls.ts';
+import type { TlsFiles } from '../../src/runtime/tls-files.ts';
 import { acknowledgement, decodeDeltaResponse, encodeDeltaRequest } from '../../src/wire/proto/discovery.ts';
 import { codec } from '../../src/wire/proto/registry.ts';
 

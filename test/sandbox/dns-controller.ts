@@ -7,7 +7,8 @@ import { XdsOutput } from '../../src/outputs/xds/xds-output.ts';
 import { CaFolder } from '../../src/runtime/ca-folder.ts';
 import { silentLog } from '../../src/runtime/log.ts';
 import { Metrics } from '../../src/runtime/metrics.ts';
-import { identifyCall, serverCredentials, type TlsFiles } from '../../src/runtime/tls.ts';
+import { identifyCall, serverCredentials } from '../../src/runtime/tls.ts';
+import type { TlsFiles } from '../../src/runtime/tls-files.ts';
 
 /** The xDS side of a controller, told what to serve; with a CA of its own. */
 export class StandInController {

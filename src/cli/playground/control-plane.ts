@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { CaFolder } from '../../runtime/ca-folder.ts';
 import type { PeerRole } from '../../runtime/identity.ts';
-import type { TlsFiles } from '../../runtime/tls.ts';
+import type { TlsFiles } from '../../runtime/tls-files.ts';
 import { wanAddress, wanHosts } from './address-plan.ts';
 import type { Cluster } from './cluster.ts';
 import type { Network } from './network.ts';

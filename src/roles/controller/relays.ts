@@ -6,7 +6,8 @@ import { PublishedState } from '../../outputs/relay/published-state.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { channelCredentials, type TlsFiles } from '../../runtime/tls.ts';
+import { channelCredentials } from '../../runtime/tls.ts';
+import type { TlsFiles } from '../../runtime/tls-files.ts';
 import { RelaySource } from '../../sources/relay/relay-source.ts';
 
 export interface ControllerRelaysOptions {

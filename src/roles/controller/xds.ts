@@ -7,7 +7,8 @@ import { dataPlaneView } from '../../outputs/xds/view.ts';
 import { XdsOutput } from '../../outputs/xds/xds-output.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { identifyCall, serverCredentials, type TlsFiles } from '../../runtime/tls.ts';
+import { identifyCall, serverCredentials } from '../../runtime/tls.ts';
+import type { TlsFiles } from '../../runtime/tls-files.ts';
 
 export interface ControllerXdsOptions {
   readonly set: string;

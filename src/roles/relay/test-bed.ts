@@ -8,7 +8,7 @@ import type { IssueOptions } from '../../runtime/certificates.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
-import type { TlsFiles } from '../../runtime/tls.ts';
+import type { TlsFiles } from '../../runtime/tls-files.ts';
 import { ControllerRelays } from '../controller/relays.ts';
 import { type Relay, type StartRelayOptions, startRelay } from '../relay.ts';
 
