@@ -1,4 +1,4 @@
-import { port } from './fields.ts';
+import { appProtocol, port } from './fields.ts';
 import { defineKind } from './kind.ts';
 import { choice, flag, list, object, optional, text } from './schema.ts';
 
@@ -45,7 +45,7 @@ export const endpointSlice = defineKind({
         protocol: choice(['TCP', 'UDP', 'SCTP'], { default: 'TCP' }),
         /** Absent: all ports. */
         port: optional(port()),
-        appProtocol: optional(text({ maxLength: 317 })),
+        appProtocol: optional(appProtocol()),
       }),
       { maxItems: 20_000, default: [] },
     ),

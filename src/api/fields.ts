@@ -1,3 +1,4 @@
+import { appProtocolLength, appProtocolPattern } from '../wire/app-protocol.ts';
 import {
   choice,
   type FieldError,
@@ -72,6 +73,16 @@ export const objectName = (extra: Extra = {}) =>
 export const port = (extra: Extra = {}) => integer(1, 65535, extra);
 
 export const ipFamily = (extra: Extra = {}) => choice(['IPv4', 'IPv6'], extra);
+
+/** What is spoken on a port, as in Service. */
+export const appProtocol = (extra: Extra = {}) =>
+  text({
+    minLength: 1,
+    maxLength: appProtocolLength,
+    pattern: appProtocolPattern,
+    expects: 'an application protocol as "http" or "kubernetes.io/h2c"',
+    ...extra,
+  });
 
 const keyPrefix = new RegExp(`^${subdomain}$`);
 const keyName = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;

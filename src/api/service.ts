@@ -1,4 +1,4 @@
-import { dnsLabel, ipFamily, labels, port } from './fields.ts';
+import { appProtocol, dnsLabel, ipFamily, labels, port } from './fields.ts';
 import { defineKind } from './kind.ts';
 import { choice, flag, list, object, optional, portOrName, text } from './schema.ts';
 
@@ -24,7 +24,7 @@ export const service = defineKind({
           port: port(),
           /** Absent: the same as `port`. */
           targetPort: optional(portOrName()),
-          appProtocol: optional(text({ maxLength: 317 })),
+          appProtocol: optional(appProtocol()),
         }),
         { maxItems: 1000, default: [] },
       ),

@@ -1,6 +1,6 @@
-import { conditions, dnsLabel, ipFamily, selectorFields } from './fields.ts';
+import { appProtocol, conditions, dnsLabel, ipFamily, selectorFields } from './fields.ts';
 import { defineKind } from './kind.ts';
-import { choice, list, object, optional, portOrName, rule, text, withRules } from './schema.ts';
+import { choice, list, object, optional, portOrName, rule, withRules } from './schema.ts';
 
 const selector = withRules(
   object(selectorFields(), { description: 'Which pods of this namespace are endpoints. Must not be empty.' }),
@@ -44,7 +44,7 @@ export const xEndpointSelector = defineKind({
                 description: "The pod's port: a number, or a container port's name.",
               }),
               appProtocol: optional(
-                text({ maxLength: 317, description: 'What is spoken on this port, as in Service.' }),
+                appProtocol({ description: 'What is spoken on this port, as in Service.' }),
               ),
             }),
             {

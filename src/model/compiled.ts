@@ -40,6 +40,8 @@ export interface Export {
   readonly composite: string;
   readonly protocol: Protocol;
   readonly port: number;
+  /** What is spoken there, if its back ends say it and agree. */
+  readonly appProtocol?: string;
   /** `XEndpointSelector`, …: what stands behind, for people. */
   readonly kinds: readonly string[];
   readonly ready: number;

@@ -47,7 +47,8 @@ export function dumpCompiled(compiled: Compiled): Plain {
     ...dumpIr(compiled),
     statuses: dumpMap(compiled.statuses, dumpStatus),
     claims: dumpMap(compiled.claims, ({ families, requested }) => ({ families, requested })),
-    exports: dumpMap(compiled.exports, ({ kinds: behind, ready, selected, to, endpoints }) => ({
+    exports: dumpMap(compiled.exports, ({ appProtocol, kinds: behind, ready, selected, to, endpoints }) => ({
+      ...(appProtocol === undefined ? {} : { appProtocol }),
       kinds: behind,
       ready,
       selected,

@@ -44,6 +44,7 @@ export interface Contribution {
   readonly composite: string;
   readonly protocol: Protocol;
   readonly port: number;
+  readonly appProtocol?: string;
   /** Ready endpoints, and all selected ones that are not terminating. */
   readonly ready: number;
   readonly selected: number;

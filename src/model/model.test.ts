@@ -15,6 +15,7 @@ const namespace = fc.constantFrom('a', 'a', 'a', 'b');
 const name = fc.constantFrom('x', 'x', 'x', 'y', 'y', 'dotted.name');
 const label = fc.constantFrom('x', 'y');
 const port = fc.constantFrom(80, 80, 8080);
+const appProtocol = fc.constantFrom(undefined, 'http', 'grpc');
 const cluster = fc.constantFrom('west', 'north');
 const protocol = fc.constantFrom('TCP', 'TCP', 'UDP');
 const address = fc.constantFrom('10.1.0.1', '10.1.0.2', '10.2.0.1', 'fd00::1', '127.0.0.1', '10.96.0.9');
@@ -191,7 +192,10 @@ const document = fc.oneof(
   route('UDPRoute'),
   composite,
   api(experimental, 'XEndpointSelector', metadata, {
-    spec: fc.record({ selector, ports: fc.constantFrom([], [{ name: 'web', targetPort: 8080 }]) }),
+    spec: fc.record({
+      selector,
+      ports: fc.constantFrom([], [{ name: 'web', targetPort: 8080, appProtocol: 'http' }]),
+    }),
   }),
   api(experimental, 'XBackend', metadata, {
     spec: fc.record({
@@ -201,7 +205,9 @@ const document = fc.oneof(
     }),
   }),
   api('v1', 'Service', named(label), {
-    spec: fc.record({ ports: fc.tuple(fc.record({ name: fc.constant('web'), port, protocol })) }),
+    spec: fc.record({
+      ports: fc.tuple(fc.record({ name: fc.constant('web'), port, protocol, appProtocol })),
+    }),
   }),
   api(
     'discovery.k8s.io/v1',

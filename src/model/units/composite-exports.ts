@@ -1,6 +1,7 @@
 import type { Export } from '../compiled.ts';
 import { parseCompositePortKey } from '../keys.ts';
 import type { Unit } from '../reader.ts';
+import { ownProtocol } from './app-protocol.ts';
 import { compositeFacts } from './composite-facts.ts';
 import { contributedPorts } from './composite-ports.ts';
 import { readyCount } from './local-endpoints.ts';
@@ -20,11 +21,13 @@ export const compositeExports: Unit<ReadonlyMap<string, Export>> = {
       const { translations } = reader.unit(ownOffer, key);
       if (!port || translations.length === 0) continue;
       const { selected, endpoints } = reader.unit(ownContribution, key);
+      const appProtocol = reader.unit(ownProtocol, key);
       exports.set(key, {
         namespace,
         composite: name,
         protocol: port.protocol,
         port: port.port,
+        ...(appProtocol === undefined ? {} : { appProtocol }),
         kinds: [...new Set(translations.map(({ member }) => member.kind))].sort(),
         ready: readyCount(endpoints),
         selected,

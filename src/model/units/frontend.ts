@@ -2,6 +2,7 @@ import type { Frontend, FrontendKey, Port } from '../ir.ts';
 import type { ModelConfig } from '../model-config.ts';
 import type { Unit } from '../reader.ts';
 import { byText } from '../sorted-map.ts';
+import { targetsProtocol } from './app-protocol.ts';
 import { carrying } from './carriers.ts';
 import { gatewayVips, isGatewayAccepted } from './gateway-addresses.ts';
 import { listenerPlans } from './listeners.ts';
@@ -24,7 +25,16 @@ export const frontend: Unit<Frontend | undefined> = {
         if (!valid || !protocol) return [];
         const carrier = carriers.get(name);
         const targets = carrier === undefined ? [] : reader.unit(routeTargets, carrier).targets;
-        return [{ protocol, port, listeners: [name], targets }];
+        const appProtocol = targetsProtocol(reader, targets);
+        return [
+          {
+            protocol,
+            port,
+            listeners: [name],
+            ...(appProtocol === undefined ? {} : { appProtocol }),
+            targets,
+          },
+        ];
       },
     );
     const name = frontendName(reader.config, parseKey(key));

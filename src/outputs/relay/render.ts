@@ -71,6 +71,7 @@ export function renderExport(exported: Export, from: Publisher, mark: number): r
         [metadataKey]: toStruct({
           kinds: exported.kinds,
           protocol,
+          appProtocol: exported.appProtocol,
           network: from.network,
           ready: exported.ready,
           selected: exported.selected,

@@ -7,6 +7,7 @@ import { renderExport } from '../../outputs/relay/render.ts';
 import type { AssignmentMessage } from '../../wire/proto/messages.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { toMetadata } from '../../wire/proto/typed-config.ts';
 import { BadContent, decodeCluster, decodeShard } from './decode.ts';
 import { LinkContents } from './link-contents.ts';
 
@@ -23,9 +24,11 @@ const keyOf = (e: RemoteEndpoint) => `${e.addresses.join(' ')} ${e.port}`;
 const arbitraryExport: fc.Arbitrary<Export> = fc
   .record({
     protocol: fc.constantFrom('TCP' as const, 'UDP' as const),
+    appProtocol: fc.constantFrom({}, { appProtocol: 'kubernetes.io/h2c' }),
     endpoints: fc.uniqueArray(arbitraryEndpoint, { maxLength: 300, selector: keyOf }),
   })
-  .map(({ protocol, endpoints }) => ({
+  .map(({ protocol, appProtocol, endpoints }) => ({
+    ...appProtocol,
     namespace: 'shop',
     composite: 'store',
     protocol,
@@ -123,6 +126,21 @@ test('an assignment that is not what it may be is refused with what is wrong', (
   ];
   for (const [message, error] of wrong) {
     expect((shardOf(message) as BadContent).message).toMatch(error);
+  }
+});
+
+test('an application protocol that is none is refused', () => {
+  const cluster = (appProtocol: string) =>
+    decodeCluster(
+      codec('envoy.config.cluster.v3.Cluster').encode({
+        name,
+        metadata: toMetadata({ appProtocol, ready: 0, selected: 0, shards: 1 }),
+      }),
+      name,
+    );
+  expect(cluster('kubernetes.io/h2c')).toMatchObject({ appProtocol: 'kubernetes.io/h2c' });
+  for (const wrong of ['', 'two words', 'a\nb', 'x'.repeat(318), 'a/b/c']) {
+    expect((cluster(wrong) as BadContent).message).toMatch(/an application protocol, found "/);
   }
 });
 

@@ -1,5 +1,6 @@
 import type { RemoteEndpoint } from '../../model/inputs.ts';
 import { canonicalAddress, familyOf, isUsableEndpoint } from '../../wire/address.ts';
+import { isAppProtocol } from '../../wire/app-protocol.ts';
 import { type AddressMessage, healthStatus, type LbEndpointMessage } from '../../wire/proto/messages.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { fromStruct } from '../../wire/proto/struct.ts';
@@ -7,6 +8,7 @@ import { metadataKey } from '../../wire/proto/type-urls.ts';
 
 /** What a peer's Cluster says of its contribution. */
 export interface ContributionFacts {
+  readonly appProtocol?: string;
   readonly ready: number;
   readonly selected: number;
   /** Into how many shards its endpoints are split. */
@@ -30,7 +32,9 @@ export function decodeCluster(body: Uint8Array, name: string): ContributionFacts
     const message = codec('envoy.config.cluster.v3.Cluster').decode(body);
     if (message.name !== name)
       return new BadContent(`expected a Cluster with the resource's name, found ${shown(message.name)}`);
-    const { ready, selected, shards } = fromStruct(message.metadata?.filter_metadata?.[metadataKey]);
+    const { appProtocol, ready, selected, shards } = fromStruct(
+      message.metadata?.filter_metadata?.[metadataKey],
+    );
     if (!isCount(ready, maxEndpoints) || !isCount(selected, maxEndpoints)) {
       return new BadContent(
         `expected ready and selected counts, found ${shown(ready)} and ${shown(selected)}`,
@@ -39,7 +43,10 @@ export function decodeCluster(body: Uint8Array, name: string): ContributionFacts
     if (!isCount(shards, maxShards) || shards === 0) {
       return new BadContent(`expected 1 to ${maxShards} shards, found ${shown(shards)}`);
     }
-    return { ready, selected, shards };
+    if (appProtocol !== undefined && !isAppProtocol(appProtocol)) {
+      return new BadContent(`expected an application protocol, found ${shown(appProtocol)}`);
+    }
+    return { ready, selected, shards, ...(appProtocol === undefined ? {} : { appProtocol }) };
   } catch {
     return new BadContent('expected an envoy.config.cluster.v3.Cluster');
   }

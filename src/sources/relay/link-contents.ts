@@ -141,6 +141,7 @@ function assemble(
     composite,
     protocol,
     port,
+    ...(facts.appProtocol === undefined ? {} : { appProtocol: facts.appProtocol }),
     ready: facts.ready,
     selected: facts.selected,
     endpoints,

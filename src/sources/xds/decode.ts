@@ -1,5 +1,6 @@
 import type { Backend, Endpoint, Frontend, Group, NodeFacts, Target } from '../../model/ir.ts';
 import { canonicalAddress } from '../../wire/address.ts';
+import { isAppProtocol } from '../../wire/app-protocol.ts';
 import {
   type AddressMessage,
   healthStatus,
@@ -56,8 +57,9 @@ export function decodeListener(name: string, body: Uint8Array): Frontend | Refus
     const port = integer(facts, 'port', 1, 65_535);
     if (name !== `${key}/${protocol.toLowerCase()}-${port}`)
       throw expected('the name of its key and port', name);
-    const appProtocol =
-      facts.appProtocol === undefined ? {} : { appProtocol: text(facts, 'appProtocol', /^.{1,316}$/) };
+    const { appProtocol } = facts;
+    if (appProtocol !== undefined && !isAppProtocol(appProtocol))
+      throw expected('an application protocol', appProtocol);
     return {
       key: name,
       generation: integer(facts, 'generation', 0, Number.MAX_SAFE_INTEGER),
@@ -69,7 +71,7 @@ export function decodeListener(name: string, body: Uint8Array): Frontend | Refus
           protocol,
           port,
           listeners: texts(facts, 'listeners', limits.listeners, /^.{1,253}$/),
-          ...appProtocol,
+          ...(appProtocol === undefined ? {} : { appProtocol }),
           targets: list(facts, 'targets', limits.targets).map(target),
         },
       ],
