@@ -50,7 +50,7 @@ export async function runCompile(
     ...defaultModelConfig,
     cluster: options.cluster,
     region: options.region,
-    network: options.network || defaultModelConfig.network,
+    network: options.network,
     zone: options.zone,
     controllerName: options.controllerName,
     serviceCidrs: options.serviceCidrs,

@@ -142,8 +142,8 @@ const operations: readonly Setting[] = [
 
 export const controllerSettings: readonly Setting[] = [
   ...identity,
-  region,
-  network,
+  { ...region, help: 'region of this cluster; with a relay its certificate must say it, and says it alone' },
+  { ...network, help: 'clusters of one network reach each other’s pods; as for the region' },
   { ...dir, help: 'folder of YAML objects, followed live' },
   {
     name: 'state',

@@ -3,7 +3,7 @@ export interface ModelConfig {
   /** Cluster id, a DNS label. */
   readonly cluster: string;
   readonly region: string;
-  /** Clusters of the same network reach each other's pods directly. */
+  /** Clusters of the same network (`networkOf`) reach each other's pods directly. Empty: none is said. */
   readonly network: string;
   /** Labels bound to this cluster's identity. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ export interface ModelConfig {
 export const defaultModelConfig: ModelConfig = {
   cluster: 'local',
   region: '',
-  network: 'default',
+  network: '',
   zone: 'gw.cluster.local',
   ttl: 5,
   controllerName: 'causeway.dev/gateway-controller',

@@ -4,8 +4,6 @@ import type { Change } from '../model/inputs.ts';
 import { Model } from '../model/model.ts';
 import { readProgrammed } from '../outputs/status/programmed.ts';
 import type { XdsServer } from '../outputs/xds/server.ts';
-import { AppError } from '../runtime/errors.ts';
-import type { PeerIdentity } from '../runtime/identity.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { SyncedGauge } from '../runtime/synced-gauge.ts';
@@ -17,6 +15,7 @@ import { ControllerClaims } from './controller/claims.ts';
 import { CompileLoop } from './controller/compile-loop.ts';
 import { FileProblems } from './controller/file-problems.ts';
 import { controllerMetrics } from './controller/metrics.ts';
+import { modelConfig } from './controller/model-config.ts';
 import { ProgrammingFeed } from './controller/programming-feed.ts';
 import { ControllerRelays } from './controller/relays.ts';
 import { ControllerStatuses } from './controller/statuses.ts';
@@ -25,7 +24,7 @@ import { ControllerXds } from './controller/xds.ts';
 export interface ControllerOptions extends RoleOptions {
   readonly cluster: string;
   readonly set: string;
-  /** Empty: what the certificate says; it must not say otherwise. */
+  /** Empty: what the certificate says. With relays it must say the same: others are told what it says. */
   readonly region: string;
   readonly network: string;
   /** Folder of YAML objects, followed live. */
@@ -168,24 +167,3 @@ const modelPages = (model: Model) => ({
   ir: () => yamlText(dumpIr(model.compiled)),
   wanted: () => yamlText(dumpCompiled(model.compiled)),
 });
-
-/** What others are told of a cluster is what its identity carries, so the flags may not say otherwise. */
-function modelConfig(options: StartControllerOptions, identity: PeerIdentity): Model['config'] {
-  for (const field of ['region', 'network'] as const) {
-    if (options[field] && identity[field] && options[field] !== identity[field]) {
-      throw new AppError('E_USAGE', `--${field} ${options[field]}: the certificate says ${identity[field]}`);
-    }
-  }
-  return {
-    cluster: options.cluster,
-    region: options.region || identity.region,
-    network: options.network || identity.network || 'default',
-    labels: identity.labels,
-    zone: options.zone,
-    ttl: 5,
-    controllerName: options.controllerName,
-    serviceCidrs: options.serviceCidrs,
-    clusterset: options.set,
-    relay: options.relays.length > 0,
-  };
-}

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { CaFolder } from '../../src/runtime/ca-folder.ts';
 import type { IssueOptions } from '../../src/runtime/certificates.ts';
 import { CausewayProcess } from '../causeway-process.ts';
+
+/** A machine under load may take its time. */
+const patience = { timeout: 60_000, interval: 50 };
 
 let folder: string;
 let ca: CaFolder;
@@ -102,4 +105,68 @@ test('a value that cannot be used ends it with code 2', { timeout: 60_000 }, asy
   expect(started.text).toBe(
     'causeway: E_USAGE --listen: expected host:port, :port or [IPv6]:port, found "nonsense"',
   );
+});
+
+/** A cluster with one pod, and the same front end and back end as every other. */
+function writeCluster(name: string, podIp: string): string {
+  const objects = join(folder, `${name}-objects`);
+  mkdirSync(objects, { recursive: true });
+  writeFileSync(
+    join(objects, 'all.yaml'),
+    `apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: cluster-ip}
+spec: {controllerName: causeway.dev/gateway-controller}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+spec: {podCIDR: ${podIp}/24}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: store-0, namespace: shop, labels: {app: store}}
+spec: {nodeName: n1, containers: [{name: c}]}
+status: {phase: Running, podIP: ${podIp}, conditions: [{type: Ready, status: "True"}]}
+---
+${readFileSync(join(import.meta.dirname, '..', '..', 'examples', 'store', 'store.yaml'), 'utf8')}`,
+  );
+  return objects;
+}
+
+async function controllerOf(cluster: string, podIp: string, relay: string, ...more: string[]) {
+  const tls = await certificate(cluster, { cluster });
+  const folders = ['--dir', writeCluster(cluster, podIp), '--state', join(folder, `${cluster}-state`)];
+  return start(
+    ...['controller', '--cluster', cluster, ...folders, '--service-cidr', '10.96.0.0/16', ...tls],
+    ...['--listen', '127.0.0.1:0', '--relay', relay, ...more],
+  );
+}
+
+test('clusters that name no network, neither by flag nor in their certificates, exchange endpoints', {
+  timeout: 120_000,
+}, async () => {
+  const relay = await start(...((await roles.relay?.()) ?? [])).up();
+  const address = `127.0.0.1:${relay.port}`;
+  const pods = { east: '10.10.1.4', west: '10.20.1.4' };
+  for (const [cluster, podIp] of Object.entries(pods)) await controllerOf(cluster, podIp, address);
+  const admins = await Promise.all(running.slice(1).map((each) => each.up()));
+  for (const { admin } of admins) {
+    const ir = async () => (await fetch(`http://127.0.0.1:${admin}/debug/ir`)).text();
+    for (const podIp of Object.values(pods)) await expect.poll(ir, patience).toContain(`${podIp}:8080`);
+  }
+});
+
+test('with a relay a network or region that the certificate does not carry is refused', {
+  timeout: 60_000,
+}, async () => {
+  for (const flag of ['network', 'region']) {
+    const controller = await controllerOf('east', '10.10.1.4', '127.0.0.1:1', `--${flag}`, 'n1');
+    expect(await controller.exit).toBe(2);
+    expect(controller.said.at(-1)?.text).toMatch(
+      new RegExp(
+        `^causeway: E_USAGE --${flag} n1: the certificate .*tls.crt \\(--tls-cert\\) carries no ${flag}`,
+      ),
+    );
+  }
 });

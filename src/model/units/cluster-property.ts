@@ -1,4 +1,5 @@
 import type { ModelConfig } from '../model-config.ts';
+import { networkOf } from '../network.ts';
 import type { Unit } from '../reader.ts';
 import type { StatusResult } from './gateway-class.ts';
 
@@ -7,7 +8,7 @@ const configured: Readonly<Record<string, (config: ModelConfig) => string | unde
   'cluster.clusterset.k8s.io': ({ cluster }) => cluster,
   'clusterset.k8s.io': ({ clusterset }) => clusterset,
   'region.causeway.dev': ({ region }) => region,
-  'network.causeway.dev': ({ network }) => network,
+  'network.causeway.dev': ({ network }) => networkOf(network),
 };
 
 /** A property that contradicts the configuration changes nothing and is told. It has no status of ours. */

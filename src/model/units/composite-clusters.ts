@@ -1,4 +1,5 @@
 import { parseCompositePortKey } from '../keys.ts';
+import { networkOf } from '../network.ts';
 import type { Problem } from '../problem.ts';
 import type { Reader } from '../reader.ts';
 import { byText } from '../sorted-map.ts';
@@ -108,7 +109,7 @@ function remoteStatus(
     };
   }
   if (!isReachable(reader, name)) {
-    const network = reader.get('Origin', name)?.network ?? '';
+    const network = networkOf(reader.get('Origin', name)?.network ?? '');
     const message = `its endpoints are in network "${network}", to which there is no gateway`;
     return { name, state: 'Synced', reason: 'NoGatewayAddress', message };
   }

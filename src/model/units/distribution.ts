@@ -2,6 +2,7 @@ import type { ClusterSelector } from '../../api/composite-backend.ts';
 import { type ClusterFacts, selectsCluster } from '../cluster-selection.ts';
 import type { RemoteEndpoint } from '../inputs.ts';
 import type { Group } from '../ir.ts';
+import { networkOf } from '../network.ts';
 import { byText } from '../sorted-map.ts';
 import { distinctEndpoints, readyCount } from './local-endpoints.ts';
 
@@ -59,7 +60,7 @@ export function distribute(
   );
   return zones.map((zone, i) => ({
     cluster: zone.share.cluster,
-    network: zone.share.network,
+    network: networkOf(zone.share.network),
     region: zone.share.region,
     zone: zone.zone,
     priority: ranks.indexOf(rank(zone)),

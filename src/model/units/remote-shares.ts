@@ -1,5 +1,6 @@
 import { clusterOf, selectsCluster } from '../cluster-selection.ts';
 import type { RemoteEndpoint } from '../inputs.ts';
+import { networkOf } from '../network.ts';
 import { usableAddresses } from '../pod-facts.ts';
 import type { Reader, Unit } from '../reader.ts';
 import type { CompositeFacts } from './composite-facts.ts';
@@ -26,7 +27,8 @@ export function isAdmitted(reader: Reader, facts: CompositeFacts, cluster: strin
 
 /** Its endpoints can be reached: without a gateway only those of our own network. */
 export function isReachable(reader: Reader, cluster: string): boolean {
-  return reader.get('Origin', cluster)?.network === reader.config.network;
+  const origin = reader.get('Origin', cluster);
+  return origin !== undefined && networkOf(origin.network) === networkOf(reader.config.network);
 }
 
 /** A cluster that is admitted, or not known yet, contributes to a port: with endpoints or without. */
