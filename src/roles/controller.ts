@@ -149,6 +149,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
       ...modelPages(model),
       problems: () =>
         [
+          ...(claims.fault === undefined ? [] : [`✖ ${claims.fault}\n`]),
           ...problems.texts.map((text) => `${text}\n`),
           ...model.compiled.problems.map((p) => `● ${problemText(p)}\n`),
         ].join('\n'),

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -169,4 +169,34 @@ test('with a relay a network or region that the certificate does not carry is re
       ),
     );
   }
+});
+
+test('a file of claims that cannot be trusted takes no controller out of service, and is told', {
+  timeout: 120_000,
+}, async () => {
+  const state = join(folder, 'east-state');
+  const claim = join(state, 'claims.yaml');
+  const first = await controllerOf('east', '10.10.1.4', '127.0.0.1:1');
+  await first.up();
+  await expect.poll(() => existsSync(claim) && readFileSync(claim, 'utf8'), patience).toContain('"address"');
+  await first.stop();
+  const good = readFileSync(claim, 'utf8');
+  writeFileSync(claim, good.slice(0, -20));
+
+  const { admin } = await (await controllerOf('east', '10.10.1.4', '127.0.0.1:1')).up();
+  const page = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${admin}${path}`);
+    return `${response.status} ${await response.text()}`;
+  };
+  await expect.poll(() => page('/readyz'), patience).toBe('200 ok\n');
+  expect(await page('/metrics')).toMatch(/^causeway_claims_frozen 1$/m);
+  expect(await page('/debug/problems')).toMatch(
+    /✖ .*claims\.yaml: .*; no address is given out or freed until/,
+  );
+  const address = /"address":"([^"]+)"/.exec(good)?.[1];
+  expect(await page('/debug/ir')).toContain(`vips: [${address}]`);
+
+  writeFileSync(claim, good);
+  await expect.poll(() => page('/metrics'), patience).toMatch(/^causeway_claims_frozen 0$/m);
+  expect(await page('/debug/problems')).not.toContain('claims.yaml');
 });

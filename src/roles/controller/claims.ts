@@ -5,6 +5,7 @@ import type { AckTracker } from '../../outputs/xds/acks.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { Coalescer } from '../../runtime/coalesce.ts';
 import type { Log } from '../../runtime/log.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
 import type { FileBatch } from '../../sources/file/file-source.ts';
 
 export interface ControllerClaimsOptions {
@@ -14,6 +15,7 @@ export interface ControllerClaimsOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly onChanges: (changes: readonly Change[]) => void;
 }
 
@@ -52,10 +54,16 @@ export class ControllerClaims {
       onDue,
     });
     const claims = new ControllerClaims(options, keeper);
+    options.metrics.gauge({
+      name: 'claims_frozen',
+      help: '1 while the file of claims cannot be trusted: no address is given out or freed',
+      collect: (gauge) => gauge.set(keeper.fault === undefined ? 0 : 1),
+    });
     claims.#push(keeper.initial());
     return claims;
   }
 
+  /** Why no address is given out or freed. What is bound is served all the same. */
   get fault(): string | undefined {
     return this.#keeper.fault;
   }
