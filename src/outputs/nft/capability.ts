@@ -20,10 +20,15 @@ export async function checkCapability(runner: NftRunner): Promise<void> {
     await runner.check(text);
     await runner.run(text);
   } catch (error) {
-    throw new AppError('E_NFT_UNUSABLE', `nftables cannot be used here: ${advice(messageOf(error))}`, {
-      cause: error,
-    });
+    throw nftUnusable(error);
   }
+}
+
+/** E_NFT_UNUSABLE for what nft said, with what to do. */
+export function nftUnusable(error: unknown): AppError {
+  return new AppError('E_NFT_UNUSABLE', `nftables cannot be used here: ${advice(messageOf(error))}`, {
+    cause: error,
+  });
 }
 
 function advice(message: string): string {

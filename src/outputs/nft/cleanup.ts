@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Entry } from '../conntrack/entry.ts';
 import type { ConntrackTool } from '../conntrack/tool.ts';
+import { nftUnusable } from './capability.ts';
 import { parseTable } from './parse.ts';
 import type { NftRunner } from './runner.ts';
 import { baseChains, setDeclarations, tableName } from './schema.ts';
@@ -23,7 +24,9 @@ export interface CleanupOptions {
  */
 export async function cleanup(options: CleanupOptions): Promise<boolean> {
   const { runner, clock, say } = options;
-  const text = await runner.list();
+  const text = await runner.list().catch((error: unknown) => {
+    throw nftUnusable(error);
+  });
   if (text === undefined) {
     say('there is no table of ours on this node');
     return true;
