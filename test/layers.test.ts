@@ -65,3 +65,23 @@ test('the model reads no clock, no randomness, no environment and does nothing a
     );
   expect(wrong).toEqual([]);
 });
+
+test('no file imports itself by way of others', () => {
+  const targets = new Map(
+    files.map((file) => {
+      const local = imports(file).filter((target) => target.startsWith('.'));
+      return [file, local.map((target) => normalize(join(dirname(file), target)))] as const;
+    }),
+  );
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) circles.push([...path.slice(at), file].join(' → '));
+    if (at >= 0 || done.has(file)) return;
+    for (const target of targets.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  expect(circles).toEqual([]);
+});
