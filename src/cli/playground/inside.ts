@@ -1,6 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../../runtime/errors.ts';
-import type { PlaygroundOptions } from './playground.ts';
 import { runScenes } from './run-scenes.ts';
 import { type LineOptions, milliseconds, sceneLines, titleLine } from './scene-lines.ts';
 import { type SceneOutcome, SceneRecord } from './scene-record.ts';
@@ -10,6 +9,13 @@ import { Screen } from './screen.ts';
 import { Stage } from './stage.ts';
 import { onStop } from './stop-signal.ts';
 import { World } from './world.ts';
+
+export interface PlaygroundOptions {
+  /** Run the scenes and end; otherwise stay up until Ctrl-C. */
+  readonly once: boolean;
+  /** Print one JSON object last. */
+  readonly json: boolean;
+}
 
 /** How our commands are called from a shell: npm finds a clone's own program. */
 const causeway = import.meta.filename.endsWith('.ts') ? 'npx causeway' : 'causeway';

@@ -1,14 +1,8 @@
 import { join } from 'node:path';
 import { AppError } from '../../runtime/errors.ts';
+import type { PlaygroundOptions } from './inside.ts';
 import { checkSandbox, runInSandbox, type Sandbox } from './sandbox.ts';
 import { claimSession } from './session.ts';
-
-export interface PlaygroundOptions {
-  /** Run the scenes and end; otherwise stay up until Ctrl-C. */
-  readonly once: boolean;
-  /** Print one JSON object last. */
-  readonly json: boolean;
-}
 
 /** Set for the process that runs inside the playground's own sandbox. */
 const insideVariable = 'CAUSEWAY_PLAYGROUND_INSIDE';
