@@ -34,7 +34,7 @@ export interface Port {
   readonly port: number;
   /** Names of the listeners on this port, for SRV: `_<name>._tcp.<frontend>`. */
   readonly listeners: readonly string[];
-  /** What is spoken there, as `http`: all targets with a weight that say one say this one. A hint for people and proxies. */
+  /** What is spoken there, as `http`: targets with a weight say this or nothing. A hint, for people and proxies. */
   readonly appProtocol?: string;
   /** Empty: the port is ours and nothing answers there (rejected). */
   readonly targets: readonly Target[];

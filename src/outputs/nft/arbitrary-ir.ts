@@ -25,7 +25,7 @@ const arbitraryBackend = (key: string) =>
   fc.record({
     key: fc.constant(key),
     policy: fc.constantFrom('Even' as const, 'PreferLocal' as const),
-    groups: fc.array(arbitraryGroup, { maxLength: 3 }),
+    groups: fc.uniqueArray(arbitraryGroup, { maxLength: 3, selector: (g) => `${g.cluster} ${g.zone}` }),
   });
 const arbitraryPort = fc.record({
   protocol: fc.constantFrom('TCP' as const, 'UDP' as const),

@@ -108,10 +108,8 @@ export function activeGroups(backend: UsableBackend, family: Family, place: Plac
   }));
   const healthy = withEndpoints(mine, (e) => !e.draining).filter((g) => g.weight > 0);
   if (healthy.length > 0) return preferZone(firstPriority(healthy), backend.policy, place);
-  // A group's weight counts its ready endpoints, so here it may be 0 everywhere: then each endpoint counts.
+  // A group's weight counts its ready endpoints: here each endpoint has the same share.
   const draining = withEndpoints(mine, (e) => e.draining);
-  const weighted = draining.filter((g) => g.weight > 0);
-  if (weighted.length > 0) return firstPriority(weighted);
   return firstPriority(draining).map((g) => ({ ...g, weight: g.endpoints.length }));
 }
 

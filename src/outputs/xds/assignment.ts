@@ -1,42 +1,36 @@
 import type { Backend, Endpoint, Group, NodeFacts } from '../../model/ir.ts';
-import {
-  healthStatus,
-  type LbEndpointMessage,
-  type LocalityEndpointsMessage,
-} from '../../wire/proto/messages.ts';
+import { servingGroups } from '../../model/serving-groups.ts';
+import type { LbEndpointMessage, LocalityEndpointsMessage } from '../../wire/proto/messages.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { toMetadata } from '../../wire/proto/typed-config.ts';
 
 /** Name of the assignment that tells agents of their cluster's nodes. */
 export const nodesName = 'nodes';
 
-const needsSnat = toMetadata({ snat: true });
-
 /**
- * The endpoints of a back end, one locality per cluster and zone (`sub_zone` is the cluster). A group without
- * endpoints is left out, and the priorities of the others are made contiguous. Weights that are 1 and the health of
- * a healthy endpoint are the defaults of the protocol and left out; a locality without a weight takes nothing.
+ * The endpoints of a back end that may take traffic, one locality per cluster, zone and priority (`sub_zone` is the
+ * cluster). None has a health: a proxy would never use what is DRAINING. That it drains is in our metadata, and its
+ * priority says when it is used. Endpoints' weights that are 1 are the default of the protocol and left out.
  */
 export function renderAssignment(backend: Pick<Backend, 'key' | 'groups'>): Buffer {
-  const groups = backend.groups.filter((group) => group.endpoints.length > 0);
-  const priorities = [...new Set(groups.map((group) => group.priority))].sort((a, b) => a - b);
   return codec('envoy.config.endpoint.v3.ClusterLoadAssignment').encode({
     cluster_name: backend.key,
-    endpoints: groups.map((group) => locality(group, priorities.indexOf(group.priority))),
+    endpoints: servingGroups(backend.groups).map(locality),
   });
 }
 
-function locality(group: Group, priority: number): LocalityEndpointsMessage {
+function locality(group: Group): LocalityEndpointsMessage {
   return {
     locality: { region: group.region, zone: group.zone, sub_zone: group.cluster },
     lb_endpoints: group.endpoints.map(lbEndpoint),
-    ...(group.weight > 0 ? { load_balancing_weight: { value: group.weight } } : {}),
-    ...(priority > 0 ? { priority } : {}),
+    load_balancing_weight: { value: group.weight },
+    ...(group.priority > 0 ? { priority: group.priority } : {}),
     ...(group.network === '' ? {} : { metadata: toMetadata({ network: group.network }) }),
   };
 }
 
 function lbEndpoint(endpoint: Endpoint): LbEndpointMessage {
+  const metadata = metadataOf(endpoint);
   const [first, ...others] = endpoint.addresses.map((address) => ({
     socket_address: { address, port_value: endpoint.port },
   }));
@@ -45,10 +39,20 @@ function lbEndpoint(endpoint: Endpoint): LbEndpointMessage {
       address: first ?? null,
       ...(others.length > 0 ? { additional_addresses: others.map((address) => ({ address })) } : {}),
     },
-    ...(endpoint.health === 'Draining' ? { health_status: healthStatus.draining } : {}),
-    ...(endpoint.snat ? { metadata: needsSnat } : {}),
+    ...(metadata ? { metadata } : {}),
     ...(endpoint.weight === 1 ? {} : { load_balancing_weight: { value: endpoint.weight } }),
   };
+}
+
+const endpointMetadata = {
+  draining: toMetadata({ draining: true }),
+  snat: toMetadata({ snat: true }),
+  both: toMetadata({ draining: true, snat: true }),
+};
+
+function metadataOf({ health, snat }: Endpoint): LbEndpointMessage['metadata'] {
+  if (health === 'Draining') return snat ? endpointMetadata.both : endpointMetadata.draining;
+  return snat ? endpointMetadata.snat : undefined;
 }
 
 /** One locality per zone, one entry without an address per node. */

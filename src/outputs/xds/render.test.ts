@@ -57,7 +57,7 @@ const composite: Backend = {
       region: 'us',
       zone: 'b',
       priority: 2,
-      weight: 0,
+      weight: 1,
       endpoints: [{ addresses: ['10.2.0.1'], port: 8081, health: 'Healthy', weight: 1, snat: true }],
     },
   ],
@@ -287,20 +287,6 @@ test('a back end is a Cluster and an assignment of what is usable', () => {
                   },
                 },
               },
-              {
-                "endpoint": {
-                  "address": {
-                    "socket_address": {
-                      "address": "10.1.0.2",
-                      "port_value": 8080,
-                    },
-                  },
-                },
-                "health_status": "DRAINING",
-                "load_balancing_weight": {
-                  "value": 3,
-                },
-              },
             ],
             "load_balancing_weight": {
               "value": 2,
@@ -338,6 +324,9 @@ test('a back end is a Cluster and an assignment of what is usable', () => {
                 },
               },
             ],
+            "load_balancing_weight": {
+              "value": 1,
+            },
             "locality": {
               "region": "us",
               "sub_zone": "west",
@@ -454,7 +443,7 @@ test('the bytes of a release are those of the next: agents need no new state aft
       "rAwiUGggztwnxt5F",
       "c1SLkaWCvBYrDT0B",
       "eyUl-k5bP-H2KiZJ",
-      "9Ce-Lx68WmNpkCQj",
+      "bJmEhi8Dh1WjHfHc",
     ]
   `);
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Backend, Endpoint, Frontend, Group, Ir, NodeFacts, Port } from '../../model/ir.ts';
+import { servingGroups } from '../../model/serving-groups.ts';
 import { render } from '../../outputs/xds/render.ts';
 import { canonicalAddress } from '../../wire/address.ts';
 import { codec } from '../../wire/proto/registry.ts';
@@ -102,12 +103,13 @@ const ir: fc.Arbitrary<Ir> = fc
     nodes: byKey(lists.nodes, (n) => n.name),
   }));
 
-/** As it looks from the other side: one front end per port. */
+/** As it looks from the other side: one front end per port, and of back ends what may take traffic. */
 function split(whole: Ir): Ir {
+  const backends = [...whole.backends.values()].map((b) => ({ ...b, groups: servingGroups(b.groups) }));
   const ports = [...whole.frontends.values()].flatMap((f) =>
     f.ports.map((p) => ({ ...f, key: `${f.key}/${p.protocol.toLowerCase()}-${p.port}`, ports: [p] })),
   );
-  return { ...whole, frontends: byKey(ports, (f) => f.key) };
+  return { ...whole, frontends: byKey(ports, (f) => f.key), backends: byKey(backends, (b) => b.key) };
 }
 
 test('what is rendered is read back as it was', () => {
@@ -230,7 +232,7 @@ test('an assignment that cannot be used is refused, a server of another maker is
         cluster_name: 'b',
         endpoints: [{ locality: { zone: 'a' } }, { locality: { zone: 'a' } }],
       }),
-      /one locality per cluster and zone/,
+      /one locality per cluster, zone and priority/,
     ],
     [assignment.encode({ cluster_name: 'c' }), /the resource b, found "c"/],
     [

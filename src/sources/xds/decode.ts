@@ -102,8 +102,9 @@ export function decodeAssignment(name: string, body: Uint8Array): readonly Group
     const total = localities.reduce((sum, l) => sum + (l.lb_endpoints?.length ?? 0), 0);
     if (total > limits.endpoints) throw expected(`at most ${limits.endpoints} endpoints`, total);
     const groups = localities.map(group);
-    const seen = new Set(groups.map((g) => `${g.cluster} ${g.zone}`));
-    if (seen.size !== groups.length) throw expected('one locality per cluster and zone', groups.length);
+    const seen = new Set(groups.map((g) => `${g.cluster} ${g.zone} ${g.priority}`));
+    if (seen.size !== groups.length)
+      throw expected('one locality per cluster, zone and priority', groups.length);
     return groups;
   });
 }
@@ -147,6 +148,8 @@ function group(message: LocalityEndpointsMessage): Group {
 const isUsable = ({ health_status: health = 0 }: LbEndpointMessage): boolean =>
   health === healthStatus.unknown || health === healthStatus.healthy || health === healthStatus.draining;
 
+const noFacts: { readonly [key: string]: Json } = {};
+
 function endpoint(message: LbEndpointMessage): Endpoint {
   const first = socket(message.endpoint?.address);
   const others = (message.endpoint?.additional_addresses ?? []).map((a) => socket(a.address));
@@ -154,12 +157,14 @@ function endpoint(message: LbEndpointMessage): Endpoint {
   for (const other of others) if (other.port !== first.port) throw expected(`port ${first.port}`, other.port);
   const weight = message.load_balancing_weight?.value ?? 1;
   if (weight < 1) throw expected('an endpoint weight of at least 1', weight);
+  const facts = message.metadata ? fromMetadata(message.metadata) : noFacts;
+  const draining = facts.draining === true || message.health_status === healthStatus.draining;
   return {
     addresses: [first, ...others].map((s) => s.address),
     port: first.port,
-    health: message.health_status === healthStatus.draining ? 'Draining' : 'Healthy',
+    health: draining ? 'Draining' : 'Healthy',
     weight,
-    ...(message.metadata && fromMetadata(message.metadata).snat === true ? { snat: true } : {}),
+    ...(facts.snat === true ? { snat: true } : {}),
   };
 }
 
