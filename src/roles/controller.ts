@@ -6,7 +6,6 @@ import { readProgrammed } from '../outputs/status/programmed.ts';
 import type { XdsServer } from '../outputs/xds/server.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
-import { SyncedGauge } from '../runtime/synced-gauge.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import { FileSource } from '../sources/file/file-source.ts';
 import { yamlText } from '../wire/yaml-text.ts';
@@ -65,9 +64,6 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const context: RoleContext = { clock, random, log, metrics };
   const epoch = clock.now();
   const model = new Model(modelConfig(options, identity));
-  controllerMetrics(metrics, () => model.compiled);
-  const synced = new SyncedGauge(metrics);
-  synced.set(cluster, false);
   const loop = new CompileLoop({
     ...context,
     model,
@@ -120,12 +116,17 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
       xds.followNodes(batch.changes);
       claims.followObjects(batch);
       loop.push(batch.changes);
-      synced.set(cluster, batch.complete);
       if (!batch.complete || started) return;
       programming.restore(await readProgrammed(state));
       started = true;
       loop.start();
     },
+  });
+  controllerMetrics(metrics, {
+    cluster,
+    complete: () => files.complete,
+    origins: () => links?.source.origins ?? new Map(),
+    compiled: () => model.compiled,
   });
   let server: XdsServer | undefined;
   lifecycle.add('claims', () => claims.close());

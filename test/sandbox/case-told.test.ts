@@ -165,8 +165,31 @@ test('V2 no endpoints and not synced are told apart, by reason and by metrics', 
   await w.supervisor.restart('east controller');
   await standing('open', 'west', 'Syncing NotSynced');
   expect(await metric('source_synced', { cluster: 'east' })).toBe(1);
-  expect(await metric('source_synced', { cluster: 'west' })).not.toBe(1);
+  expect(await metric('source_synced', { cluster: 'west' })).toBe(0);
+  expect(await metric('endpoints', { cluster: 'west', state: 'healthy' })).toBeUndefined();
+  // Agents keep what they were told once; dns too.
+  for (const process of ['east agent e1', 'east dns']) {
+    expect(await w.metric(process, 'source_synced', { cluster: 'east' })).toBe(1);
+  }
   await w.supervisor.restart('relay');
   await standing('open', 'west', 'Synced Synced');
-  expect(await metric('source_synced', { cluster: 'west' })).toBe(1);
+  for (const cluster of ['east', 'north', 'west']) {
+    await until(`relay and controller know all of ${cluster}`, async () => {
+      expect(await w.metric('relay', 'source_synced', { cluster })).toBe(1);
+      expect(await metric('source_synced', { cluster })).toBe(1);
+    });
+  }
+  // What an agent has not been told yet, it says too.
+  await w.supervisor.kill('east controller');
+  await w.supervisor.kill('east agent e1');
+  w.supervisor.launch(w.supervisor.spec('east agent e1'));
+  await until('the agent has been told nothing', async () => {
+    expect(await w.metric('east agent e1', 'source_synced', { cluster: 'east' })).toBe(0);
+  });
+  await until('the relay has lost east', async () => {
+    expect(await w.metric('relay', 'source_synced', { cluster: 'east' })).toBe(0);
+  });
+  await w.supervisor.restart('east controller');
+  await w.supervisor.untilReady('east agent e1');
+  expect(await w.metric('east agent e1', 'source_synced', { cluster: 'east' })).toBe(1);
 });

@@ -14,7 +14,7 @@ import { AppError } from '../../runtime/errors.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { SyncedGauge } from '../../runtime/synced-gauge.ts';
+import { syncedGauge } from '../../runtime/synced-gauge.ts';
 import { PublishedOrigin } from '../../sources/relay/published-origin.ts';
 import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
@@ -54,13 +54,14 @@ export class RelayHub {
   readonly log: ResourceLog;
   readonly #options: RelayHubOptions;
   readonly #members: Members;
-  readonly #synced: SyncedGauge;
   readonly #origins = new Map<string, PublishedOrigin>();
   #cancel: (() => void) | undefined;
 
   constructor(options: RelayHubOptions) {
     this.#options = options;
-    this.#synced = new SyncedGauge(options.metrics);
+    syncedGauge(options.metrics, () =>
+      [...this.#origins].map(([cluster, { isLinked, origin }]) => [cluster, isLinked && origin.isComplete]),
+    );
     this.#members = new Members(options.settleMs ?? defaultSettleMs);
     this.log = new ResourceLog({
       absent: (_type, name) => this.#members.isAbsent(name, options.clock.now()),
@@ -97,14 +98,12 @@ export class RelayHub {
       left?.end(new AppError('E_PEER_IDENTITY', `${cluster} is not a member any more`));
       for (const { typeUrl, name } of left?.origin.resources ?? []) this.log.remove(typeUrl, name);
       this.log.remove(typeUrls.originStatus, this.#statusName(cluster));
-      this.#synced.remove(cluster);
       onExpelled(cluster);
       log.info({ cluster, resources: left?.origin.size ?? 0 }, 'member left; what it gave is removed');
     }
     for (const cluster of clusters) {
       if (this.#origins.has(cluster)) continue;
       this.#origins.set(cluster, this.#newOrigin(cluster));
-      this.#synced.set(cluster, false);
       log.info({ cluster }, 'member is expected');
     }
     metrics.gauge({ name: 'relay_members', help: 'Clusters on the list of members' }).set(clusters.size);
@@ -236,10 +235,7 @@ export class RelayHub {
 
   #countLinks(): void {
     let links = 0;
-    for (const [cluster, published] of this.#origins) {
-      if (published.isLinked) links += 1;
-      this.#synced.set(cluster, published.isLinked && published.origin.isComplete);
-    }
+    for (const { isLinked } of this.#origins.values()) if (isLinked) links += 1;
     this.#options.metrics
       .gauge({ name: 'relay_links', help: 'Links between clusters that are up' })
       .set(links);

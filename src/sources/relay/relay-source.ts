@@ -4,7 +4,6 @@ import type { Clock } from '../../runtime/clock.ts';
 import { type AppError, messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { SyncedGauge } from '../../runtime/synced-gauge.ts';
 import { type LinkTouched, RelayLink } from './relay-link.ts';
 
 export interface RelaySourceOptions {
@@ -39,14 +38,12 @@ export class RelaySource {
   readonly #told = new Map<string, RelayLink>();
   /** Target → the state that was logged last. */
   readonly #logged = new Map<string, string>();
-  readonly #synced: SyncedGauge;
   #changes: Change[] = [];
   #cancel: (() => void) | undefined;
 
   constructor(options: RelaySourceOptions) {
     this.#options = options;
     const { metrics, log } = options;
-    this.#synced = new SyncedGauge(metrics);
     const refused = metrics.counter({
       name: 'relay_refused_total',
       help: 'Resources of peers that were refused',
@@ -76,6 +73,11 @@ export class RelaySource {
 
   get links(): readonly RelayLink[] {
     return this.#links;
+  }
+
+  /** What is known of other clusters, by their ids. */
+  get origins(): ReadonlyMap<string, Origin> {
+    return this.#origins;
   }
 
   /** Every port that is imported was answered completely once. */
@@ -148,8 +150,6 @@ export class RelaySource {
       if (next) this.#origins.set(cluster, next);
       else this.#origins.delete(cluster);
       this.#changes.push({ kind: 'Origin', key: cluster, value: next });
-      if (next) this.#synced.set(cluster, next.state === 'Synced');
-      else this.#synced.remove(cluster);
     }
     if (link === this.#told.get(cluster)) return;
     if (link) this.#told.set(cluster, link);

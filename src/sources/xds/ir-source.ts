@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { SyncedGauge } from '../../runtime/synced-gauge.ts';
+import { syncedGauge } from '../../runtime/synced-gauge.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { type Json, toStruct } from '../../wire/proto/struct.ts';
@@ -66,7 +66,6 @@ export class IrSource {
   readonly #tables = new ResourceTables();
   readonly #handlers: IrHandler[] = [];
   readonly #client: AdsClient;
-  readonly #synced: SyncedGauge;
   #facts: Readonly<Record<string, Json>> = {};
   #ir: Ir = this.#tables.snapshot();
   #complete = false;
@@ -83,8 +82,7 @@ export class IrSource {
     this.#options = options;
     this.#retry = new Backoff({ minMs: 100, maxMs: 5_000, random: options.random });
     const { metrics } = options;
-    this.#synced = new SyncedGauge(metrics);
-    this.#synced.set(options.node.cluster, false);
+    syncedGauge(metrics, () => [[options.node.cluster, this.#complete]]);
     const connected = metrics.gauge({ name: 'xds_connected', help: '1 while the xDS stream is up' });
     connected.set(0);
     this.#client = new AdsClient(
@@ -167,7 +165,6 @@ export class IrSource {
   #noteComplete(marker: boolean): void {
     if (this.#complete || !marker || !this.#tables.hasAssignments) return;
     this.#complete = true;
-    this.#synced.set(this.#options.node.cluster, true);
     this.#options.log.info({}, 'the xDS source is complete');
   }
 
