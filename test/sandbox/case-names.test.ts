@@ -4,6 +4,8 @@ import { rcodes } from '../../src/wire/dns/codes.ts';
 import type { Message } from '../../src/wire/dns/message.ts';
 import { consumerOf, wholeOf } from './case-objects.ts';
 import { caseWorld, Traffic, until } from './case-world.ts';
+import { startCoreDns } from './dns-process.ts';
+import { documentedStanza, kubernetesStanza } from './documented-corefile.ts';
 
 const name = 'web.shop.gw.cluster.local';
 const zone = 'gw.cluster.local';
@@ -20,6 +22,8 @@ const world = caseWorld({
     w.cluster('west').objects.write('cart.yaml', ...wholeOf('cart'));
     await Promise.all([
       w.addClient('east', 'e1'),
+      w.addClient('east', 'e2'),
+      w.addPods('east', 'coredns', ['e2'], { ports: [] }),
       w.addPods('west', 'web', ['w1', 'w1']),
       w.addPods('west', 'cart', ['w1']),
     ]);
@@ -84,6 +88,33 @@ test('N1 pods move to another cluster: name and address stay, and no connection 
   await traffic.endsWithoutFailure();
   expect(await w.dns('east').addresses(name)).toEqual([before]);
   expect(w.vip('east', 'web')).toBe(before);
+});
+
+test('N3 a pod that asks stock CoreDNS, set up as docs/dns.md says, reaches the VIP by its name', async () => {
+  const w = world();
+  const cart = `cart.shop.${zone}`;
+  const vip = await w.programmed('east', 'cart');
+  await w.leadsTo('east', vip, [`${w.pod('west', 'cart-0').ip}:8080`]);
+  const own = { dns: w.cluster('east').plan.control.v4 };
+  const others = { 'kubernetes.default.svc.cluster.local': '10.96.0.1' };
+  const resolver = w.pod('east', 'coredns-0');
+  const corefile = documentedStanza(zone, own) + kubernetesStanza(others);
+  const coredns = await startCoreDns(corefile, resolver.host);
+  const client = w.pod('east', 'client-e2').host;
+  client.useResolver(resolver.ip);
+  const resolve = async (asked: string): Promise<string | undefined> =>
+    (await client.run(['getent', 'ahostsv4', asked])).stdout.split(/\s/, 1)[0];
+  try {
+    expect(await resolve(cart)).toBe(vip);
+    expect(await resolve('kubernetes.default.svc.cluster.local')).toBe('10.96.0.1');
+    const traffic = await Traffic.start(client, { host: cart, port: 80 });
+    await traffic.comesOnlyFrom([w.pod('west', 'cart-0')]);
+    await traffic.endsWithoutFailure();
+  } finally {
+    await coredns.stop();
+  }
+  // It was CoreDNS that the pod asked.
+  expect(await resolve(cart)).toBe('');
 });
 
 test('N3 a cluster with a front end only reaches the pods of another one, and no Service is made', async () => {

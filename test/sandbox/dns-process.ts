@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { vi } from 'vitest';
+import { enterCommand, type Namespace } from '../../src/cli/playground/namespace.ts';
 import { buildCoreDns } from '../coredns/build.ts';
 
 export interface ServerProcess {
@@ -34,10 +35,12 @@ function start(file: string, argv: readonly string[], input = ''): ServerProcess
   };
 }
 
-/** Stock CoreDNS with this Corefile, once it serves. */
-export async function startCoreDns(corefile: string): Promise<ServerProcess> {
+/** Stock CoreDNS with this Corefile, once it serves; in `namespace` if one is given. */
+export async function startCoreDns(corefile: string, namespace?: Namespace): Promise<ServerProcess> {
   const program = process.env.CAUSEWAY_COREDNS || (await buildCoreDns());
-  const server = start(program, ['-conf', 'stdin'], corefile);
+  const command = [program, '-conf', 'stdin'];
+  const [file = program, ...argv] = namespace ? enterCommand(namespace.name, command) : command;
+  const server = start(file, argv, corefile);
   await says(server, 'CoreDNS-');
   return server;
 }

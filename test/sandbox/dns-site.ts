@@ -3,8 +3,12 @@ import { vi } from 'vitest';
 import { DnsClient } from './dns-client.ts';
 import { StandInController } from './dns-controller.ts';
 import { type ServerProcess, startCoreDns, startDnsRole } from './dns-process.ts';
+import { documentedStanza, kubernetesStanza } from './documented-corefile.ts';
 
-/** `causeway dns` and stock CoreDNS in front of it as processes, and a controller that is not started yet. */
+/**
+ * `causeway dns` and stock CoreDNS in front of it, set up as docs/dns.md says, as processes, and a controller that is
+ * not started yet.
+ */
 export interface DnsSite {
   readonly zone: string;
   readonly controller: StandInController;
@@ -39,7 +43,9 @@ export async function startSite({ number, zone, listen = [], hosts = {} }: DnsSi
     ...['--zone', zone, '--admin', `${address}:8080`],
     ...[`${address}:53`, ...listen].flatMap((l) => ['--listen', l]),
   ]);
-  const coredns = await startCoreDns(corefile(zone, address, proxy, hosts)).catch(async (error: unknown) => {
+  const stanzas = [documentedStanza(zone, { dns: address, bind: proxy })];
+  if (Object.keys(hosts).length > 0) stanzas.push(kubernetesStanza(hosts, proxy));
+  const coredns = await startCoreDns(stanzas.join('')).catch(async (error: unknown) => {
     await role.stop();
     throw error;
   });
@@ -58,23 +64,6 @@ export async function startSite({ number, zone, listen = [], hosts = {} }: DnsSi
       await Promise.all([coredns.stop(), role.stop(), controller.stop()]);
     },
   };
-}
-
-/** As docs/dns.md says to do it. */
-function corefile(
-  zone: string,
-  dns: string,
-  listen: string,
-  hosts: Readonly<Record<string, string>>,
-): string {
-  const lines = Object.entries(hosts).map(([name, address]) => `    ${address} ${name}`);
-  return `
-${zone}:53 {
-  bind ${listen}
-  errors
-  forward . ${dns}:53
-}
-${lines.length === 0 ? '' : `cluster.local:53 {\n  bind ${listen}\n  errors\n  hosts {\n${lines.join('\n')}\n  }\n}\n`}`;
 }
 
 export const until = (check: () => Promise<void>): Promise<void> =>
