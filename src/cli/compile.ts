@@ -96,7 +96,8 @@ function claimAddresses(model: Model, reserved: ReadonlySet<string>, ranges: rea
     connected: new Set(),
     rendered: Number.MAX_SAFE_INTEGER,
     nodeObjects: undefined,
-    cleared: () => 0,
+    acknowledged: () => 0,
+    refuses: () => false,
   });
   model.update(
     [

@@ -55,6 +55,7 @@ const inputs = (names: string[], more: Partial<ClaimInputs> = {}): ClaimInputs =
   connected: new Set(),
   nodeObjects: undefined,
   acknowledged: () => false,
+  refuses: () => false,
   ...more,
 });
 
@@ -119,6 +120,19 @@ describe('design VIP a VIP freed while one agent is down is not given out again'
     expect(
       told(await keeper.update(inputs(['b'], { connected: nodes, nodeObjects: nodes, acknowledged: all }))),
     ).toEqual(['10.96.0.2 b bound', '-ClaimFailure shop/b']);
+  });
+
+  test('what else it refuses does not count, what it refuses of that Gateway does', async () => {
+    const keeper = await freed();
+    const facts = { connected: nodes, nodeObjects: nodes, acknowledged: () => true };
+    const refuses = (name: string) => (node: string, gateway?: { readonly name: string }) =>
+      node === 'e2' && (gateway?.name ?? name) === name;
+    expect(told(await keeper.update(inputs(['b'], { ...facts, refuses: refuses('a') })))).toEqual([]);
+    expect(holders(keeper)).toEqual(['e2']);
+    expect(told(await keeper.update(inputs(['b'], { ...facts, refuses: refuses('b') })))).toEqual([
+      '10.96.0.2 b bound',
+      '-ClaimFailure shop/b',
+    ]);
   });
 
   test('or its node is gone', async () => {
@@ -267,7 +281,7 @@ test('design VIP killed at any point, what was told is on disk', async () => {
       names.push('g' + n++);
       if (names.length > 20) names.shift();
       const wanted = new Map(names.map((name) => ['shop/' + name, { gateway: { namespace: 'shop', name, uid: name }, families: ['IPv4'], requested: [] }]));
-      const { changes, sequence } = await keeper.update({ wanted, reserved: new Set(), connected: new Set(['e1']), nodeObjects: undefined, acknowledged: () => false });
+      const { changes, sequence } = await keeper.update({ wanted, reserved: new Set(), connected: new Set(['e1']), nodeObjects: undefined, acknowledged: () => false, refuses: () => false });
       for (const c of changes) if (c.value?.state === 'bound') process.stdout.write(c.key + ' ' + c.value.gateway.name + '\\n');
       keeper.rendered(sequence, sequence);
     }`;

@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { AppError, messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import { ClaimFileStore, type StoredClaims } from './claim-file-store.ts';
-import { type ClaimState, holders, noClaims } from './claim-state.ts';
+import { type Acknowledgements, type ClaimState, holders, noClaims } from './claim-state.ts';
 import { type ClaimFacts, decide } from './decide.ts';
 
 export interface ClaimKeeperOptions {
@@ -21,8 +21,8 @@ export interface ClaimKeeperOptions {
 }
 
 /** What `update` must know. */
-export interface ClaimInputs extends Omit<ClaimFacts, 'ranges' | 'rendered' | 'cleared'> {
-  /** The node holds everything up to a position of the log. */
+export interface ClaimInputs extends Omit<ClaimFacts, 'ranges' | 'rendered' | 'acknowledged'> {
+  /** The node holds everything up to a position of the log that it does not refuse. */
   readonly acknowledged: (node: string, position: number) => boolean;
 }
 
@@ -52,6 +52,7 @@ export class ClaimKeeper {
   /** Agents that were connected at some time since the last decision. */
   #seen = new Set<string>();
   #rendered = 0;
+  #said: Acknowledgements = { acknowledged: () => 0, refuses: () => false };
   /** Positions of the log at which everything up to an event was rendered; ascending. */
   #marks: { readonly sequence: number; readonly position: number }[] = [];
   #claims: ReadonlyMap<string, Claim> = new Map();
@@ -76,7 +77,10 @@ export class ClaimKeeper {
 
   /** For /debug: claims with the nodes that may hold them. */
   get claims(): readonly (Claim & { readonly holders: readonly string[] })[] {
-    return [...this.#state.claims.values()].map((c) => ({ ...toClaim(c), holders: holders(this.#state, c) }));
+    return [...this.#state.claims.values()].map((claim) => ({
+      ...toClaim(claim),
+      holders: holders(this.#state, claim, this.#said),
+    }));
   }
 
   /** Why nothing is given out at all. */
@@ -139,12 +143,13 @@ export class ClaimKeeper {
     if (this.#fault !== undefined) return this.#tell(this.#frozen(inputs.wanted, this.#fault));
     const seen = this.#seen;
     this.#seen = new Set(this.#connected);
+    this.#said = this.#heard(inputs);
     const { state, failures } = decide(this.#state, {
       ...inputs,
       connected: seen,
       ranges: this.#options.ranges,
       rendered: this.#rendered,
-      cleared: (node) => this.#cleared(node, inputs),
+      ...this.#said,
     });
     if (state === this.#state) return this.#tell(failures);
     try {
@@ -176,8 +181,17 @@ export class ClaimKeeper {
     }
   }
 
-  #cleared(node: string, { acknowledged }: ClaimInputs): number {
-    return this.#marks.findLast(({ position }) => acknowledged(node, position))?.sequence ?? 0;
+  /** What nodes say now, in events. Each node is looked at once. */
+  #heard({ acknowledged, refuses }: ClaimInputs): Acknowledgements {
+    const events = new Map<string, number>();
+    const eventOf = (node: string): number => {
+      const known = events.get(node);
+      if (known !== undefined) return known;
+      const event = this.#marks.findLast(({ position }) => acknowledged(node, position))?.sequence ?? 0;
+      events.set(node, event);
+      return event;
+    };
+    return { acknowledged: eventOf, refuses };
   }
 
   async #load(): Promise<StoredClaims> {

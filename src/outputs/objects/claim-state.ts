@@ -26,7 +26,7 @@ export interface KnownNode {
   readonly first: number;
   readonly last: number;
   readonly connected: boolean;
-  /** It has acknowledged that everything given up until then is gone. */
+  /** It has acknowledged that everything given up until then is gone, and refused nothing. */
   readonly cleared: number;
   /** There was a Node object of this name, so that its absence means something. */
   readonly object: boolean;
@@ -34,17 +34,32 @@ export interface KnownNode {
 
 export const noClaims: ClaimState = { sequence: 0, claims: new Map(), nodes: new Map() };
 
-/** Nodes that may translate a claim's address: their agent was connected meanwhile, and has not said it is gone. */
-export function holders(state: ClaimState, claim: KeptClaim): string[] {
-  return [...state.nodes]
-    .filter(([, node]) => mayHold(node, claim, state.sequence))
-    .map(([name]) => name)
-    .sort();
+/** What nodes have said to this process; more than `KnownNode.cleared` where a node refuses something. */
+export interface Acknowledgements {
+  /** The event up to which a node holds everything that it does not refuse; 0: none. */
+  readonly acknowledged: (node: string) => number;
+  /**
+   * It refuses a part of a Gateway, and may have what it held of it before; without a Gateway: a part of any. What it
+   * does not refuse is not held back by it.
+   */
+  readonly refuses: (node: string, gateway?: KeptClaim['gateway']) => boolean;
 }
 
-export function isHeld(state: ClaimState, claim: KeptClaim): boolean {
-  for (const node of state.nodes.values()) if (mayHold(node, claim, state.sequence)) return true;
+/** Nodes that may translate a claim's address: their agent was connected meanwhile, and has not said it is gone. */
+export function holders(state: ClaimState, claim: KeptClaim, said: Acknowledgements): string[] {
+  return [...state.nodes.keys()].filter((name) => isHolder(state, name, claim, said)).sort();
+}
+
+export function isHeld(state: ClaimState, claim: KeptClaim, said: Acknowledgements): boolean {
+  for (const name of state.nodes.keys()) if (isHolder(state, name, claim, said)) return true;
   return false;
+}
+
+function isHolder(state: ClaimState, name: string, claim: KeptClaim, said: Acknowledgements): boolean {
+  const node = state.nodes.get(name);
+  if (!node || !mayHold(node, claim, state.sequence)) return false;
+  const { until, gateway } = claim;
+  return until === undefined || said.acknowledged(name) < until || said.refuses(name, gateway);
 }
 
 function mayHold(node: KnownNode, { since, until }: KeptClaim, now: number): boolean {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { WantedClaim } from '../../model/compiled.ts';
 import { formatClaims, parseClaims } from './claim-file.ts';
-import { type ClaimState, holders, noClaims } from './claim-state.ts';
+import { type ClaimState, holders, type KeptClaim, noClaims } from './claim-state.ts';
 import { type ClaimFacts, type Decision, decide } from './decide.ts';
 
 const want = (name: string, options: Partial<WantedClaim> & { uid?: string } = {}): WantedClaim => ({
@@ -26,13 +26,18 @@ const nobody: ClaimFacts = {
   connected: new Set(),
   rendered: Number.MAX_SAFE_INTEGER,
   nodeObjects: undefined,
-  cleared: () => 0,
+  acknowledged: () => 0,
+  refuses: () => false,
 };
 
-/** `10.96.0.3 store`, releasing ones with their holders. */
+/** `10.96.0.3 store`, releasing ones with their holders as they are on disk. */
 const shown = (state: ClaimState): string[] =>
   [...state.claims.values()]
-    .map((c) => `${c.gateway.name}${c.until === undefined ? '' : ` releasing (${holders(state, c).join()})`}`)
+    .map((c) =>
+      c.until === undefined
+        ? c.gateway.name
+        : `${c.gateway.name} releasing (${holders(state, c, nobody).join()})`,
+    )
     .sort();
 
 const addressOf = (state: ClaimState, name: string): string[] =>
@@ -124,15 +129,27 @@ describe('design VIP a freed address is not given out again until no node can ho
     const freed = run(a, {
       wanted: wanted('b'),
       connected: new Set(['e1']),
-      cleared: (n) => (n === 'e1' ? 2 : 0),
+      acknowledged: (n) => (n === 'e1' ? 2 : 0),
     });
     expect(shown(freed.state)).toEqual(['a releasing (e2)']);
     expect(freed.failures.get('shop/b')?.reason).toBe('NotAssigned');
   });
 
   test('it is free when that agent has caught up', () => {
-    const { state } = run(a, { wanted: wanted('b') }, { cleared: () => 1 }, { cleared: () => 2 });
+    const { state } = run(a, { wanted: wanted('b') }, { acknowledged: () => 1 }, { acknowledged: () => 2 });
     expect(shown(state)).toEqual(['b']);
+  });
+
+  test('or when that agent has caught up and refuses another Gateway; its own is held, also over a restart', () => {
+    const refusing = (name: string): Partial<ClaimFacts> => ({
+      acknowledged: () => 2,
+      refuses: (node, gateway) => node === 'e2' && (gateway?.name ?? name) === name,
+    });
+    expect(shown(run(a, { wanted: wanted('b') }, refusing('other')).state)).toEqual(['b']);
+    const held = run(a, { wanted: wanted('b') }, refusing('a'));
+    expect(shown(held.state)).toEqual(['a releasing (e2)']);
+    const restarted = decide(held.state, { ...nobody, ...only, wanted: wanted('b') });
+    expect(shown(restarted.state)).toEqual(['a releasing (e2)']);
   });
 
   test('not when its agent is merely back', () => {
@@ -144,7 +161,7 @@ describe('design VIP a freed address is not given out again until no node can ho
     const nodes = { nodeObjects: new Set(['e1', 'e2']) };
     const { state } = run(
       { ...a, ...nodes },
-      { wanted: wanted('b'), connected: new Set(['e1']), cleared: (n) => (n === 'e1' ? 2 : 0) },
+      { wanted: wanted('b'), connected: new Set(['e1']), acknowledged: (n) => (n === 'e1' ? 2 : 0) },
       { nodeObjects: new Set(['e1']) },
     );
     expect(shown(state)).toEqual(['b']);
@@ -166,7 +183,7 @@ describe('design VIP a freed address is not given out again until no node can ho
       { connected: new Set() },
       { wanted: wanted('a') },
     );
-    expect(holders(before.state, [...before.state.claims.values()][0] as never)).toEqual([]);
+    expect(holders(before.state, [...before.state.claims.values()][0] as never, nobody)).toEqual([]);
     expect(shown(decide(before.state, { ...nobody, ...only, wanted: wanted('b') }).state)).toEqual(['b']);
     expect(shown(run(a, { wanted: wanted() }, { connected: new Set([...connected, 'e3']) }).state)).toEqual([
       'a releasing (e1,e2)',
@@ -196,6 +213,7 @@ type Event =
       readonly do: 'connect' | 'disconnect' | 'deliver' | 'ack' | 'removeNode' | 'addNode';
       readonly node: string;
     }
+  | { readonly do: 'refuse' | 'accept'; readonly node: string; readonly gateway: string }
   | { readonly do: 'render' }
   | { readonly do: 'restart' };
 
@@ -207,14 +225,18 @@ class World {
   state: ClaimState = noClaims;
   readonly #gateways = new Map<string, WantedClaim>();
   readonly #nodeObjects = new Set(['e1', 'e2', 'e3']);
-  /** node → address → uid of the Gateway that it is translated for. */
-  readonly #kernels = new Map<string, Map<string, string>>();
+  /** node → address → the Gateway that it is translated for. */
+  readonly #kernels = new Map<string, Map<string, KeptClaim['gateway']>>();
   readonly #connected = new Set<string>();
   /** What agents are told: a state that was rendered some time ago. */
   #rendered: ClaimState = noClaims;
   /** What an agent was told and did, up to which event, not yet acknowledged. */
   readonly #told = new Map<string, number>();
-  readonly #cleared = new Map<string, number>();
+  readonly #acknowledged = new Map<string, number>();
+  /** node → names of Gateways that it cannot take, those among what it was told, and those that it told us. */
+  readonly #refused = new Map<string, Set<string>>();
+  readonly #refusals = new Map<string, ReadonlySet<string>>();
+  readonly #heard = new Map<string, ReadonlySet<string>>();
   #uids = 0;
 
   do(event: Event): void {
@@ -224,7 +246,12 @@ class World {
       this.#gateways.set(event.gateway, want(event.gateway, { uid, requested }));
     } else if (event.do === 'delete') this.#gateways.delete(event.gateway);
     else if (event.do === 'restart') this.#restart();
-    else if (event.do === 'render') this.#rendered = this.state;
+    else if (event.do === 'refuse' || event.do === 'accept') {
+      const refused = this.#refused.get(event.node) ?? new Set();
+      this.#refused.set(event.node, refused);
+      if (event.do === 'refuse') refused.add(event.gateway);
+      else refused.delete(event.gateway);
+    } else if (event.do === 'render') this.#rendered = this.state;
     else this.#node(event.do, event.node);
     this.#decide();
   }
@@ -236,12 +263,13 @@ class World {
       this.#told.delete(node);
     }
     if (what === 'deliver' && this.#connected.has(node)) {
-      const bound = [...this.#rendered.claims.values()].filter((c) => c.until === undefined);
-      this.#kernels.set(node, new Map(bound.map((c) => [c.address, c.gateway.uid])));
+      this.#deliver(node);
       this.#told.set(node, this.#rendered.sequence);
     }
-    if (what === 'ack')
-      this.#cleared.set(node, Math.max(this.#cleared.get(node) ?? 0, this.#told.get(node) ?? 0));
+    if (what === 'ack') {
+      this.#acknowledged.set(node, Math.max(this.#acknowledged.get(node) ?? 0, this.#told.get(node) ?? 0));
+      if (this.#told.has(node)) this.#heard.set(node, this.#refusals.get(node) ?? new Set());
+    }
     if (what === 'removeNode' && !this.#connected.has(node)) {
       this.#nodeObjects.delete(node);
       this.#kernels.delete(node);
@@ -249,11 +277,23 @@ class World {
     if (what === 'addNode') this.#nodeObjects.add(node);
   }
 
+  /** Of a Gateway that it refuses a node keeps what it has, as long as there is the Gateway. */
+  #deliver(node: string): void {
+    const bound = [...this.#rendered.claims.values()].filter((c) => c.until === undefined);
+    const refused = this.#refused.get(node) ?? new Set();
+    const refusals = new Set(bound.map(({ gateway }) => gateway.name).filter((name) => refused.has(name)));
+    const kept = [...(this.#kernels.get(node) ?? [])].filter(([, gateway]) => refusals.has(gateway.name));
+    const taken = bound.filter(({ gateway }) => !refusals.has(gateway.name));
+    this.#kernels.set(node, new Map([...kept, ...taken.map((c) => [c.address, c.gateway] as const)]));
+    this.#refusals.set(node, refusals);
+  }
+
   #restart(): void {
     this.#rendered = this.state;
     this.#connected.clear();
     this.#told.clear();
-    this.#cleared.clear();
+    this.#acknowledged.clear();
+    this.#heard.clear();
   }
 
   #decide(): void {
@@ -265,12 +305,16 @@ class World {
       connected: new Set(this.#connected),
       rendered: this.#rendered.sequence,
       nodeObjects: new Set(this.#nodeObjects),
-      cleared: (node) => this.#cleared.get(node) ?? 0,
+      acknowledged: (node) => this.#acknowledged.get(node) ?? 0,
+      refuses: (node, gateway) => {
+        const heard = this.#heard.get(node) ?? new Set();
+        return gateway ? heard.has(gateway.name) : heard.size > 0;
+      },
     });
     for (const { address, gateway } of state.claims.values()) {
       if (before.claims.get(address)?.gateway.uid === gateway.uid) continue;
       for (const [node, kernel] of this.#kernels) {
-        const uid = kernel.get(address);
+        const uid = kernel.get(address)?.uid;
         if (uid !== undefined && uid !== gateway.uid)
           throw new Error(`${node} still translates ${address} for ${uid}`);
       }
@@ -282,6 +326,7 @@ class World {
 
   /** All agents come back, are told everything and acknowledge. */
   settle(): void {
+    this.#refused.clear();
     for (const node of this.#nodeObjects) this.do({ do: 'connect', node });
     // Who gets an address may give up another one, which takes one more round.
     for (let i = 0; i < 8; i += 1) {
@@ -304,8 +349,25 @@ const agent = (what: 'connect' | 'deliver' | 'ack', node: string): Event => ({ d
 const render: Event = { do: 'render' };
 const restart: Event = { do: 'restart' };
 
+/** A Gateway moves to another address, and a node cannot take it. */
+const movesAndIsRefused: Event[] = [
+  agent('connect', 'e1'),
+  create('a', 96),
+  render,
+  agent('deliver', 'e1'),
+  agent('ack', 'e1'),
+  { do: 'refuse', node: 'e1', gateway: 'a' },
+  create('a', 97),
+  render,
+  agent('deliver', 'e1'),
+  agent('ack', 'e1'),
+  render,
+];
+
 /** Each of these gave an address away too early when one condition was missing. */
 const onceWrong: Event[][] = [
+  [...movesAndIsRefused, create('b', 96)],
+  [...movesAndIsRefused, restart, create('b', 96)],
   [create('a'), render, remove('a'), agent('connect', 'e1'), agent('deliver', 'e1'), create('a')],
   [create('a'), render, agent('connect', 'e1'), remove('a'), agent('deliver', 'e1'), render, create('b', 96)],
   [
@@ -341,6 +403,7 @@ test('design VIP whatever happens to Gateways, agents, nodes and the controller,
       do: fc.constantFrom('disconnect' as const, 'removeNode' as const, 'addNode' as const),
       node,
     }),
+    fc.record({ do: fc.constantFrom('refuse' as const, 'accept' as const), node, gateway }),
     fc.record({ do: fc.constant('render' as const) }),
     fc.record({ do: fc.constant('restart' as const) }),
   );

@@ -1,9 +1,15 @@
 import { allocate } from '../../model/allocate.ts';
 import type { WantedClaim } from '../../model/compiled.ts';
 import type { ClaimFailure } from '../../model/inputs.ts';
-import { type ClaimState, isHeld, type KeptClaim, type KnownNode } from './claim-state.ts';
+import {
+  type Acknowledgements,
+  type ClaimState,
+  isHeld,
+  type KeptClaim,
+  type KnownNode,
+} from './claim-state.ts';
 
-export interface ClaimFacts {
+export interface ClaimFacts extends Acknowledgements {
   /** key: `<namespace>/<name>`. Undefined: not known yet whether these are all, so nothing is given or taken. */
   readonly wanted: ReadonlyMap<string, WantedClaim> | undefined;
   /** Ranges of virtual addresses, as CIDRs. */
@@ -16,8 +22,6 @@ export interface ClaimFacts {
   readonly rendered: number;
   /** Names of the Node objects. Undefined: not all of them are known. */
   readonly nodeObjects: ReadonlySet<string> | undefined;
-  /** The event up to which a node has acknowledged everything; 0: none. */
-  readonly cleared: (node: string) => number;
 }
 
 export interface Decision {
@@ -46,7 +50,7 @@ const maxRounds = 10;
 /** Whatever happens in it, happens at the next number of the sequence. */
 function decideOnce(before: ClaimState, facts: ClaimFacts): Decision {
   const nodes = observe(before, facts);
-  const freed = freeClaims({ ...before, nodes }, facts.rendered);
+  const freed = freeClaims({ ...before, nodes }, facts);
   const { claims, failures } = facts.wanted
     ? giveAndTake({ ...before, nodes, claims: freed }, facts.wanted, facts)
     : { claims: freed, failures: new Map<string, ClaimFailure>() };
@@ -74,7 +78,7 @@ function observe(state: ClaimState, facts: ClaimFacts): ReadonlyMap<string, Know
       // While it is connected this says nothing.
       last: node ? (node.connected && !connected ? sequence : node.last) : sequence + 1,
       connected,
-      cleared: Math.max(node?.cleared ?? 0, facts.cleared(name)),
+      cleared: Math.max(node?.cleared ?? 0, facts.refuses(name) ? 0 : facts.acknowledged(name)),
       object,
     };
     nodes.set(name, next);
@@ -85,9 +89,9 @@ function observe(state: ClaimState, facts: ClaimFacts): ReadonlyMap<string, Know
 }
 
 /** Not before its removal was rendered: until then an agent that connects is still told of it. */
-function freeClaims(state: ClaimState, rendered: number): ReadonlyMap<string, KeptClaim> {
+function freeClaims(state: ClaimState, facts: ClaimFacts): ReadonlyMap<string, KeptClaim> {
   const free = [...state.claims.values()].filter(
-    (claim) => claim.until !== undefined && claim.until <= rendered && !isHeld(state, claim),
+    (claim) => claim.until !== undefined && claim.until <= facts.rendered && !isHeld(state, claim, facts),
   );
   if (free.length === 0) return state.claims;
   const claims = new Map(state.claims);

@@ -231,9 +231,32 @@ test('an address may be given out again once each node that held it acknowledged
   expect(acks.acknowledged('down', removed)).toBe(false);
   refuse(back, listener, 'gateway/shop/other/tcp-80');
   catchUp(back);
-  expect(acks.acknowledged('down', removed)).toBe(false);
-  expect(acks.acknowledged('down', removed, new Set(['gateway/shop/store/tcp-80']))).toBe(true);
+  expect(acks.acknowledged('down', removed)).toBe(true);
+  expect(acks.refusesListener('down', 'gateway/shop/store/')).toBe(false);
+  expect(acks.refusesListener('down', 'gateway/shop/other/')).toBe(true);
+  expect(acks.refusesListener('down', '')).toBe(true);
+  expect(acks.refusesListener('never seen', '')).toBe(false);
   expect([...acks.connected]).toEqual(['down']);
+});
+
+test('a refusal stands over a new stream until that has acknowledged its initial state', () => {
+  const { acks, output, catchUp, refuse } = setUp();
+  output.update(irOf([frontend('store')]));
+  const first = acks.connect('a');
+  refuse(first, listener, 'gateway/shop/store/tcp-80');
+  catchUp(first);
+  first.close();
+  const refuses = () => acks.refusesListener('a', 'gateway/shop/store/');
+  expect(refuses()).toBe(true);
+  acks.connect('a');
+  const third = acks.connect('a');
+  expect(refuses()).toBe(true);
+  refuse(third, listener, 'gateway/shop/store/tcp-80');
+  catchUp(third);
+  expect(refuses()).toBe(true);
+  const fourth = acks.connect('a');
+  catchUp(fourth);
+  expect(refuses()).toBe(false);
 });
 
 test('an older stream of a node counts no more once a newer one is there', () => {

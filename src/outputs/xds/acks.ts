@@ -17,12 +17,16 @@ export interface NodeAcks {
   readonly bypassed: boolean;
 }
 
+const noneRefused: ReadonlyMap<string, Refused> = new Map();
+
 interface NodeRecord {
   /** The newest stream of the node's agent. */
   session: AckSession | undefined;
   /** Greatest position ever acknowledged: what was programmed stays in the kernel when the agent goes. */
   position: number;
   refused: Map<string, Refused>;
+  /** What the streams before refused, until this one has acknowledged its initial state: it may still be so. */
+  earlier: ReadonlyMap<string, Refused>;
   bypassed: boolean;
 }
 
@@ -52,6 +56,7 @@ export class AckTracker {
     const record = this.#record(node);
     const session = new AckSession(record, () => this.#options.onChange?.());
     record.session = session;
+    record.earlier = new Map([...record.earlier, ...record.refused]);
     record.refused = new Map();
     this.#options.onChange?.();
     return session;
@@ -86,14 +91,18 @@ export class AckTracker {
   }
 
   /**
-   * The node holds everything up to `position`, and refuses none of `names` (default: no Listener at all). It may
-   * have left since: what it held then is what its kernel holds.
+   * The node holds everything up to `position` that it does not refuse. It may have left since: what it held then is
+   * what its kernel holds.
    */
-  acknowledged(node: string, position: number, names?: ReadonlySet<string>): boolean {
+  acknowledged(node: string, position: number): boolean {
+    return (this.#nodes.get(node)?.position ?? -1) >= position;
+  }
+
+  /** The node refuses a Listener whose name begins so, and has what it held of it before, or nothing. */
+  refusesListener(node: string, prefix: string): boolean {
     const record = this.#nodes.get(node);
-    if (!record || record.position < position) return false;
-    const blocks = (r: Refused) => (names ? names.has(r.name) : r.typeUrl === typeUrls.listener);
-    return ![...record.refused.values()].some(blocks);
+    const refused = record ? [...record.refused.values(), ...record.earlier.values()] : [];
+    return refused.some((r) => r.typeUrl === typeUrls.listener && r.name.startsWith(prefix));
   }
 
   /** key: `<namespace>/<name>`. Latches what has become true. */
@@ -124,7 +133,13 @@ export class AckTracker {
   #record(node: string): NodeRecord {
     const known = this.#nodes.get(node);
     if (known) return known;
-    const made = { session: undefined, position: -1, refused: new Map<string, Refused>(), bypassed: false };
+    const made: NodeRecord = {
+      session: undefined,
+      position: -1,
+      refused: new Map(),
+      earlier: noneRefused,
+      bypassed: false,
+    };
     this.#nodes.set(node, made);
     return made;
   }
@@ -149,6 +164,7 @@ export class AckSession {
     this.#positions.set(typeUrl, position);
     if (!this.#isCurrent) return;
     this.#record.position = Math.max(this.#record.position, this.position);
+    if (this.position >= 0) this.#record.earlier = noneRefused;
     this.#onChange();
   }
 

@@ -1,5 +1,6 @@
 import type { Compiled } from '../../model/compiled.ts';
-import type { Change } from '../../model/inputs.ts';
+import type { Change, Claim } from '../../model/inputs.ts';
+import { gatewayFrontendKey } from '../../model/units/frontend.ts';
 import { ClaimKeeper } from '../../outputs/objects/claim-keeper.ts';
 import type { AckTracker } from '../../outputs/xds/acks.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -120,6 +121,7 @@ export class ControllerClaims {
         connected: acks.connected,
         nodeObjects: this.#nodesKnown ? this.#nodes : undefined,
         acknowledged: (node, position) => acks.acknowledged(node, position),
+        refuses: (node, gateway) => acks.refusesListener(node, gateway ? listenersOf(gateway) : ''),
       }),
     );
   }
@@ -129,3 +131,7 @@ export class ControllerClaims {
     this.#options.onChanges(changes);
   }
 }
+
+/** What the names of a Gateway's Listeners begin with. */
+const listenersOf = ({ namespace, name }: Claim['gateway']): string =>
+  `${gatewayFrontendKey(`${namespace}/${name}`)}/`;
