@@ -38,3 +38,22 @@ test('links between documents lead somewhere', () => {
   );
   expect(broken).toEqual([]);
 });
+
+/** The ids that titles of tests begin with: `P2`, `dataplane 6`, `design VIP`. */
+function idsOfTests(): string[] {
+  const files = ['src', 'test'].flatMap((folder) =>
+    (readdirSync(join(root, folder), { recursive: true }) as string[])
+      .filter((f) => f.endsWith('.test.ts'))
+      .map((f) => read(`${folder}/${f}`)),
+  );
+  const titles = files.flatMap((text) => [
+    ...text.matchAll(/\(\s*['"`](dataplane \d+|design \w+|[A-Z]\d+) /g),
+  ]);
+  return [...new Set(titles.map((m) => m[1] as string))].sort();
+}
+
+test('docs/tests.md explains exactly the ids that titles of tests begin with', () => {
+  const explained = [...read('docs/tests.md').matchAll(/^\| `([^`]+)` \| .{20,} \|$/gm)].map((m) => m[1]);
+  expect(idsOfTests().length).toBeGreaterThan(40);
+  expect(explained.sort()).toEqual(idsOfTests());
+});

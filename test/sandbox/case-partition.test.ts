@@ -93,7 +93,7 @@ test('O4 a cluster of another network without a gateway gives no endpoint, and t
 });
 
 test.each(['SIGKILL', 'SIGTERM'] as const)(
-  'design restart: a controller that restarts (%s) under traffic cuts nothing',
+  'design restart a controller that restarts (%s) under traffic cuts nothing',
   async (signal) => {
     const w = world();
     const vip = await w.programmed('east', 'web');
@@ -134,7 +134,7 @@ test('D2 the other cluster’s control plane is away: its pods go on, and the st
   await traffic.endsWithoutFailure();
 });
 
-test('design withheld: a controller that restarts while the relay is down shrinks nothing for its agents', async () => {
+test('design withheld a controller that restarts while the relay is down shrinks nothing for its agents', async () => {
   const w = world();
   const vip = await w.programmed('east', 'web');
   const all = pods('web', 'east', 'west');
