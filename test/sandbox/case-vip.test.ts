@@ -108,3 +108,24 @@ test('design VIP a freed address is given out once the node whose agent is down 
   expect(await w.programmed('east', 'third')).toBe(address);
   expect(await targets('e1')).toEqual([at('red')]);
 });
+
+test('design VIP a freed address is given out though a node refuses another Gateway', async () => {
+  const w = world();
+  const { objects } = w.cluster('east');
+  const own = '10.96.200.9';
+  await w
+    .cluster('east')
+    .node('e1')
+    .namespace.ip([`address add ${own}/32 dev lo`]);
+  objects.write('own.yaml', gateway('own', [{ port: 80 }], [own]), route('own', { port: 80 }, 'red'));
+  await until('e1 refuses it', () => {
+    expect(w.condition('east', 'Gateway', 'own', 'Programmed')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining(`${own} is an address of this node`),
+    });
+  });
+  objects.remove('third.yaml');
+  frontEnd(w, 'fourth', 'blue');
+  expect(await w.programmed('east', 'fourth')).toBe(address);
+  expect(await targets('e1')).toEqual([at('blue')]);
+});
