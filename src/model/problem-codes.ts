@@ -10,7 +10,7 @@ export interface ConditionMapping {
 /**
  * Every problem code and the condition it leads to, strongest first: where several problems meet in one
  * condition, the first of this table gives status and reason, and all give their messages. `null`: a note, seen
- * in `explain` and the list of problems only. docs/errors.md has a section for each.
+ * in `/debug/problems` and `causeway compile` only. docs/errors.md has a section for each.
  */
 export const problemCodes = {
   // GatewayClass, Gateway

@@ -1,6 +1,6 @@
 import type { ProblemCode } from './problem-codes.ts';
 
-/** A user's mistake, as data. It becomes a condition (`problem-codes.ts`) and a line of `explain`; it never throws. */
+/** A user's mistake, as data. It becomes a condition (`problem-codes.ts`) and a line of `/debug/problems`; it never throws. */
 export interface Problem {
   /** Listed in docs/errors.md. */
   readonly code: ProblemCode;

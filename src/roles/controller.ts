@@ -127,6 +127,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     complete: () => files.complete,
     origins: () => links?.source.origins ?? new Map(),
     compiled: () => model.compiled,
+    fileProblems: () => problems.texts.length,
   });
   let server: XdsServer | undefined;
   lifecycle.add('claims', () => claims.close());

@@ -61,6 +61,7 @@ const bad: readonly (readonly [what: string, text: string, line: number])[] = [
 
 const file = (what: string): string => `bad/${what.replaceAll(' ', '-')}.yaml`;
 const problems = (): Promise<string> => world().page('east controller', '/debug/problems');
+const count = (): Promise<number | undefined> => world().metric('east controller', 'file_problems');
 
 test('design YAML whatever is dropped into the folder, neighbours work, nothing fails, and the place is named', async () => {
   const w = world();
@@ -88,6 +89,7 @@ test('design YAML whatever is dropped into the folder, neighbours work, nothing 
   // All of them together, and a new pod is there at once.
   const text = await problems();
   for (const [what, , line] of bad) expect(text).toContain(`/${file(what)}:${line}`);
+  expect(await count()).toBeGreaterThanOrEqual(bad.length);
   const more = await w.addPods('east', 'web-more', ['e1'], { labels: { app: 'web' } });
   await traffic.comesOnlyFrom([...pods, ...more]);
   for (const pod of more) pod.terminate();
@@ -95,6 +97,7 @@ test('design YAML whatever is dropped into the folder, neighbours work, nothing 
   for (const pod of more) await w.cluster('east').removePod(pod);
   for (const [what] of bad) objects.remove(file(what));
   await until('nothing is wrong any more', async () => expect(await problems()).not.toContain('bad/'));
+  expect(await count()).toBe(0);
   expect(w.status('east', 'Gateway', 'bad')).toEqual({});
   await traffic.endsWithoutFailure();
 });

@@ -12,11 +12,13 @@ export interface ControllerFigures {
   /** Other clusters that were told of, by their ids. */
   readonly origins: () => ReadonlyMap<string, Origin>;
   readonly compiled: () => Compiled;
+  /** How many problems the files of the folder have. */
+  readonly fileProblems: () => number;
 }
 
 /** Figures of what is known and compiled, counted when they are read. */
 export function controllerMetrics(metrics: Metrics, figures: ControllerFigures): void {
-  const { cluster, complete, origins, compiled } = figures;
+  const { cluster, complete, origins, compiled, fileProblems } = figures;
   syncedGauge(metrics, () => [
     ...unheard(compiled()).map((name) => [name, false] as const),
     ...[...origins()].map(([name, { state }]) => [name, state === 'Synced'] as const),
@@ -30,8 +32,13 @@ export function controllerMetrics(metrics: Metrics, figures: ControllerFigures):
   });
   metrics.gauge({
     name: 'problems',
-    help: 'mistakes in objects, each shown in a condition',
+    help: 'problems of objects, as /debug/problems lists them',
     collect: (gauge) => gauge.set(compiled().problems.length),
+  });
+  metrics.gauge({
+    name: 'file_problems',
+    help: 'problems of files, as /debug/problems lists them',
+    collect: (gauge) => gauge.set(fileProblems()),
   });
 }
 
