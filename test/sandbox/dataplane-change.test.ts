@@ -59,7 +59,14 @@ function gateway(endpoints: readonly Endpoint[], weights: readonly [number, numb
 
 /** Connects to the VIP all the time, from a pod and from outside; not so fast that a client runs out of ports. */
 function connectLoop(): { stop(): Promise<void> } {
-  const plan = { host: vip, port: 80, protocol: 'TCP', concurrency: 16, rate: 300, timeoutMs: 3000 } as const;
+  const plan = {
+    host: vip,
+    port: 80,
+    protocol: 'TCP',
+    concurrency: 16,
+    rate: 300,
+    timeoutMs: 10_000,
+  } as const;
   const loads: Load[] = [startLoad(net.remote.host, plan), startLoad(net.network.client, plan)];
   return {
     async stop() {

@@ -165,7 +165,7 @@ test('dataplane 11 beside a table that drops unknown addresses of the ServiceCID
     await unusedPortsAreRefused();
     // It does drop: addresses that are nobody's.
     const nobodys = ['10.96.7.7', 'fd00:96:1::707'].flatMap((address) =>
-      (['TCP', 'UDP'] as const).map((protocol) => net.ask(net.pod(1).host, protocol, address, 80)),
+      (['TCP', 'UDP'] as const).map((protocol) => net.ask(net.pod(1).host, protocol, address, 80, 2)),
     );
     expect(await Promise.all(nobodys)).toEqual(Array(4).fill('timeout'));
     const counted = await net.sh('nft list chain inet kube-proxy-like check');
@@ -284,7 +284,7 @@ test('a share that leads nowhere is rejected, the rest is served', async () => {
   await output.update(state);
   for (const from of [net.pod(1).host, net.node.namespace]) {
     for (const family of families) {
-      const result = await net.load(from, { host: vip[family], port: 80, requests: 200, timeoutMs: 2000 });
+      const result = await net.load(from, { host: vip[family], port: 80, requests: 200, timeoutMs: 10_000 });
       expect(result.answers['east/p0']).toBeGreaterThan(50);
       expect(result.errors.ECONNREFUSED).toBe(result.failed);
       expect(result.failed).toBeGreaterThan(50);

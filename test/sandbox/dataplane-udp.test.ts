@@ -15,7 +15,7 @@ import { NodeNet } from './node-net.ts';
 
 const vip = { v4: '10.96.0.10', v6: 'fd00:96:1::10' };
 const store = 'composite/shop/store/udp-53';
-const slow = { timeout: 30_000, interval: 50 };
+const slow = { timeout: 60_000, interval: 50 };
 
 let net: NodeNet;
 let output: NftOutput;

@@ -86,20 +86,30 @@ export class NodeNet {
     return done.stdout;
   }
 
-  /** What the server says to one request: `east/p0 hostname=p0 client=… port=8080`, or why there is no answer. */
-  async ask(from: Namespace, protocol: 'TCP' | 'UDP', host: string, port: number): Promise<string> {
-    const plan = { host, port, protocol, requests: 1, timeoutMs: 2000 } as const;
+  /**
+   * What the server says to one request: `east/p0 hostname=p0 client=… port=8080`, or why there is no answer:
+   * `ECONNREFUSED`, or `timeout` after twice `seconds`.
+   */
+  async ask(
+    from: Namespace,
+    protocol: 'TCP' | 'UDP',
+    host: string,
+    port: number,
+    seconds = 10,
+  ): Promise<string> {
+    const plan = { host, port, protocol, requests: 1, timeoutMs: seconds * 1000 } as const;
     if (protocol === 'TCP') {
       const url = host.includes(':') ? `http://[${host}]:${port}` : `http://${host}:${port}`;
-      const done = await from.run(['curl', '-sS', '-m', '2', url]);
+      const done = await from.run(['curl', '-sS', '-m', `${seconds}`, url]);
       if (done.code === 0) return done.stdout.trim();
     } else {
+      // Of a burst of datagrams the kernel refuses six, then one each second.
       const script = `exec 3<>/dev/udp/${host}/${port} && echo who >&3 && head -1 <&3`;
-      const done = await from.run(['timeout', '2', 'bash', '-c', script]);
+      const done = await from.run(['timeout', `${Math.min(seconds, 3)}`, 'bash', '-c', script]);
       if (done.code === 0 && done.stdout !== '') return done.stdout.trim();
     }
-    const { errors } = await startLoad(from, plan).done;
-    return Object.keys(errors).join() || 'answered at the second try';
+    const { answers, errors } = await startLoad(from, plan).done;
+    return [...Object.keys(answers), ...Object.keys(errors)].join();
   }
 
   /** Counts who answered. */

@@ -179,7 +179,9 @@ test('a client that takes no answers is not read from', async () => {
 test('a connection without a whole query for the idle time is closed, whatever trickles in', async () => {
   const { server, clock, metric } = await start({ tcp: { idleMs: 10_000 } });
   const [slow, busy] = [await client(server), await client(server)];
-  await vi.waitFor(async () => expect(await metric('dns_tcp_connections')).toEqual({ all: 2 }));
+  await vi.waitFor(async () => expect(await metric('dns_tcp_connections')).toEqual({ all: 2 }), {
+    timeout: 15_000,
+  });
   clock.advance(6000);
   slow.write(Buffer.of(0));
   busy.write(tcpFrame(query(1)));

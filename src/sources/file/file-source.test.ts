@@ -35,6 +35,8 @@ function put(file: string, text: string): void {
   writeFileSync(join(folder, file), text);
 }
 
+const eventually = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 15_000, interval: 10 });
+
 /**
  * Follows the folder and holds what is in force: `<kind>/<key>` → the label, or the generation. `until` waits for
  * that and for as many broken files.
@@ -59,14 +61,11 @@ function follow() {
   sources.push(source);
   source.start();
   const until = (expected: Record<string, unknown>, broken = 0) =>
-    vi.waitFor(
-      () => {
-        expect(Object.fromEntries(inForce)).toEqual(expected);
-        const errors = batches.at(-1)?.problems.filter((p) => p.severity === 'error') ?? [];
-        expect(new Set(errors.map((p) => p.file)).size).toBe(broken);
-      },
-      { timeout: 15_000, interval: 10 },
-    );
+    eventually(() => {
+      expect(Object.fromEntries(inForce)).toEqual(expected);
+      const errors = batches.at(-1)?.problems.filter((p) => p.severity === 'error') ?? [];
+      expect(new Set(errors.map((p) => p.file)).size).toBe(broken);
+    });
   return { source, inForce, batches, until };
 }
 
@@ -203,7 +202,7 @@ describe('the last good version', () => {
     put('a.yaml', gateway(81));
     put('b.yaml', namespace('b', 'new'));
     await second.until({ 'Gateway/default/g': 2, 'Namespace/b': 'new' });
-    await vi.waitFor(() => expect(readdirSync(join(base, 'state/files/good'))).toHaveLength(2));
+    await eventually(() => expect(readdirSync(join(base, 'state/files/good'))).toHaveLength(2));
   });
 
   test('is not brought back for a file that was deleted meanwhile', async () => {
@@ -213,8 +212,8 @@ describe('the last good version', () => {
     await first.source.close();
     rmSync(join(folder, 'a.yaml'));
     const second = follow();
-    await vi.waitFor(() => expect(second.source.complete).toBe(true));
-    await vi.waitFor(() => expect(readdirSync(join(base, 'state/files/good'))).toEqual([]));
+    await eventually(() => expect(second.source.complete).toBe(true));
+    await eventually(() => expect(readdirSync(join(base, 'state/files/good'))).toEqual([]));
     expect(second.inForce.size).toBe(0);
   });
 });
