@@ -10,6 +10,11 @@ export interface Said {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
+export interface StartOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
 /** `causeway …` as a process of its own, for tests. */
 export class CausewayProcess {
   readonly child: ChildProcess;
@@ -18,12 +23,9 @@ export class CausewayProcess {
   readonly exit: Promise<number | null>;
   #waiting: (() => void)[] = [];
 
-  /** `enter`: prefix of the command, as `ip netns exec x`. */
-  constructor(
-    argv: readonly string[],
-    options: { enter?: readonly string[]; env?: NodeJS.ProcessEnv; cwd?: string } = {},
-  ) {
-    const [file = '', ...args] = [...(options.enter ?? []), process.execPath, program, ...argv];
+  /** `command` must become the process of causeway, by exec if it is a shell. */
+  constructor(command: readonly string[], options: StartOptions = {}) {
+    const [file = '', ...args] = command;
     this.child = spawn(file, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: options.env ?? process.env,
@@ -39,6 +41,14 @@ export class CausewayProcess {
       });
     }
     this.exit = new Promise((resolve) => this.child.once('close', (code) => resolve(code)));
+  }
+
+  /** `enter`: prefix of the command, as `ip netns exec x`. */
+  static start(
+    argv: readonly string[],
+    { enter = [], ...options }: StartOptions & { readonly enter?: readonly string[] } = {},
+  ): CausewayProcess {
+    return new CausewayProcess([...enter, process.execPath, program, ...argv], options);
   }
 
   get text(): string {

@@ -8,8 +8,12 @@ import { AppError, messageOf } from '../runtime/errors.ts';
 export function reportError(error: unknown): number {
   // Told by commander itself; 0 is --help and --version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  const code = error instanceof AppError ? ` ${error.code}` : '';
-  process.stderr.write(`causeway:${code} ${messageOf(error)}\n`);
+  process.stderr.write(`causeway: ${errorText(error)}\n`);
   if (process.env.CAUSEWAY_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return error instanceof AppError && error.code === 'E_USAGE' ? 2 : 1;
+}
+
+/** With its code, where it has one. */
+export function errorText(error: unknown): string {
+  return error instanceof AppError ? `${error.code} ${error.message}` : messageOf(error);
 }

@@ -60,7 +60,9 @@ export async function runRole(
     role = started;
     lifecycle.add(name, () => started.close());
     const port = started.port === undefined ? {} : { port: started.port };
+    // Who reads that it is up may stop it at once.
+    const stopped = lifecycle.untilSignal();
     log.info({ ...port, admin: admin.port, ...facts }, `${name} is up`);
-    await lifecycle.untilSignal();
+    await stopped;
   });
 }

@@ -149,3 +149,17 @@ test('kill -9 of npm takes everything along', async () => {
   run.child.kill('SIGKILL');
   await nothingLeft(run);
 });
+
+test('with --json a sandbox that cannot be made is a JSON object, last', async () => {
+  const mark = newMark();
+  const bare = { text: mark.text, env: { ...mark.env, PATH: '/nowhere' } };
+  const run = launch([process.execPath, causeway, 'playground', '--once', '--json'], bare);
+  expect(await run.exit).toBe(1);
+  const lines = run.output().trimEnd().split('\n');
+  expect(JSON.parse(lines.at(-1) ?? '')).toEqual({
+    ok: false,
+    scenes: [],
+    error: expect.stringMatching(/^E_SANDBOX missing programs: setpriv /),
+  });
+  expect(lines[0]).toMatch(/^causeway: E_SANDBOX missing programs: setpriv /);
+});

@@ -35,7 +35,7 @@ afterAll(() => {
 });
 
 function start(...argv: string[]): CausewayProcess {
-  const started = new CausewayProcess(argv, { cwd: folder });
+  const started = CausewayProcess.start(argv, { cwd: folder });
   running.push(started);
   return started;
 }

@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const cleanup = (): CausewayProcess => new CausewayProcess(['agent', 'cleanup'], { enter: net.onNode });
+const cleanup = (): CausewayProcess => CausewayProcess.start(['agent', 'cleanup'], { enter: net.onNode });
 
 test('agent cleanup takes the table off the node once established connections have finished', async () => {
   const output = net.output();
@@ -66,11 +66,11 @@ test('without nft the agent and its cleanup end at once, as E_NFT_UNUSABLE, and 
   const files = ['--tls-cert', tls.cert, '--tls-key', tls.key, '--tls-ca', tls.ca];
   const nothing = join(folder, 'nothing');
   mkdirSync(nothing);
-  const agent = new CausewayProcess(
+  const agent = CausewayProcess.start(
     ['agent', '--node', 'e1', '--cluster', 'east', '--controller', '127.0.0.1:18000', ...files],
     { env: { PATH: nothing } },
   );
-  const cleaning = new CausewayProcess(['agent', 'cleanup'], { env: { PATH: nothing } });
+  const cleaning = CausewayProcess.start(['agent', 'cleanup'], { env: { PATH: nothing } });
   expect(await agent.exit).toBe(1);
   expect(await cleaning.exit).toBe(1);
   for (const { said } of [agent, cleaning]) {

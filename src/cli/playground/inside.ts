@@ -8,6 +8,7 @@ import { store } from './scenes/store-pods.ts';
 import { Screen } from './screen.ts';
 import { Stage } from './stage.ts';
 import { onStop } from './stop-signal.ts';
+import { failureOf, summaryOf } from './summary.ts';
 import { World } from './world.ts';
 
 export interface PlaygroundOptions {
@@ -33,7 +34,7 @@ export async function runInside(options: PlaygroundOptions): Promise<number> {
     if (show.stopped) return 130;
     const [first = '', ...rest] = messageOf(error).split('\n');
     screen.print(`  ${screen.paint.bad('✖')} ${first}`, ...rest.map((line) => `  ${line}`));
-    if (options.json) screen.print(JSON.stringify({ ok: false, scenes: [], error: messageOf(error) }));
+    if (options.json) screen.print(JSON.stringify(failureOf(error)));
     return 1;
   }
 }
@@ -73,7 +74,7 @@ class Show {
       this.#screen.print(`${mark} ${good} of ${scenes.length} scenes as expected   ${seconds} s`, '');
       if (!this.#options.once) await this.#stayUp(world);
     }
-    if (this.#options.json) this.#screen.print(summary(ok, outcomes));
+    if (this.#options.json) this.#screen.print(JSON.stringify(summaryOf(ok, outcomes)));
     return ok ? 0 : this.stopped ? 130 : 1;
   }
 
@@ -169,9 +170,4 @@ class Show {
     }
     this.#screen.print(paint.dim('stopping; nothing is left behind'));
   }
-}
-
-/** The last line of `--json`. */
-function summary(ok: boolean, outcomes: readonly SceneOutcome[]): string {
-  return JSON.stringify({ ok, scenes: outcomes });
 }

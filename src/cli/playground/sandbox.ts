@@ -7,6 +7,9 @@ import { diagnoseSandbox, type SandboxFacts } from './sandbox-diagnosis.ts';
 /** Set in the environment of everything that runs inside a sandbox. */
 export const sandboxVariable = 'CAUSEWAY_SANDBOX';
 
+/** Exit code of a sandbox that could not be made ready for its command. */
+export const sandboxFailed = 125;
+
 const programs = ['setpriv', 'unshare', 'nsenter', 'ip', 'nft', 'conntrack', 'mount', 'sh'];
 
 /**
@@ -15,7 +18,7 @@ const programs = ['setpriv', 'unshare', 'nsenter', 'ip', 'nft', 'conntrack', 'mo
  * loses its parent.
  */
 const init = `
-fail() { echo "sandbox: cannot $1" >&2; exit 125; }
+fail() { echo "sandbox: cannot $1" >&2; exit ${sandboxFailed}; }
 mount -t tmpfs -o mode=0755 causeway /run || fail 'mount a tmpfs on /run'
 ip link set lo up || fail 'bring the loopback interface up'
 "$@"

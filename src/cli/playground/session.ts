@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net';
 /**
  * The running playground of a user is found by an abstract Unix socket: the kernel takes it away with the process
  * that holds it, so that nothing stale can be left, and network namespaces keep theirs apart.
- * CAUSEWAY_PLAYGROUND_NAME lets several run side by side.
+ * CAUSEWAY_PLAYGROUND_NAME lets several run side by side, each found by who has the same name set.
  */
 const socketPath = `\0causeway-playground-${process.getuid?.() ?? 0}${process.env.CAUSEWAY_PLAYGROUND_NAME ?? ''}`;
 
