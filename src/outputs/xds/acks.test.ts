@@ -94,7 +94,7 @@ test('a Gateway is programmed once every connected agent holds it, of every type
   expect(programmed('store')).toBe(false);
   b.progress(assignment, log.position);
   expect(programmed('store')).toBe(true);
-  expect(message('store')).toBe('every connected node holds it');
+  expect(message('store')).toBe('every node whose agent was connected then held it');
 });
 
 test('nodes that join, leave or restart never flip a generation that was programmed', () => {

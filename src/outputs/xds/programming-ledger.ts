@@ -29,7 +29,7 @@ export interface CountedNode {
 }
 
 /** What is said of a generation once it is programmed. */
-export const heldByAll = 'every connected node holds it';
+export const heldByAll = 'every node whose agent was connected then held it';
 
 interface Line {
   use: GatewayUse;
