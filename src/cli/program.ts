@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { bugReportCommand, explainCommand, getCommand, verifyCommand } from './asking-commands.ts';
 import type { OutputFormat } from './compile.ts';
 import { agentCommand, controllerCommand, dnsCommand, relayCommand } from './roles.ts';
 import { settingsCommand } from './settings-command.ts';
@@ -20,6 +21,10 @@ export function createProgram(): Command {
     .enablePositionalOptions()
     .addCommand(playgroundCommand())
     .addCommand(compileCommand())
+    .addCommand(getCommand())
+    .addCommand(explainCommand())
+    .addCommand(verifyCommand())
+    .addCommand(bugReportCommand())
     .addCommand(controllerCommand())
     .addCommand(agentCommand())
     .addCommand(dnsCommand())

@@ -16,6 +16,8 @@ export interface Compiled extends Ir {
   readonly exports: ReadonlyMap<string, Export>;
   /** What is asked of other clusters; the keys of `Import` records. */
   readonly imports: ReadonlySet<string>;
+  /** Where it must be found out whether endpoints take connections, by the key of their Contribution. */
+  readonly probes: ReadonlyMap<string, ProbeTarget>;
   readonly problems: readonly Problem[];
 }
 
@@ -35,6 +37,12 @@ export interface WantedClaim {
   readonly requested: readonly string[];
 }
 
+export interface ProbeTarget {
+  readonly cluster: string;
+  /** `<address> <port>` of each endpoint, TCP. */
+  readonly places: readonly string[];
+}
+
 export interface Export {
   readonly namespace: string;
   readonly composite: string;
@@ -48,8 +56,10 @@ export interface Export {
   readonly selected: number;
   /** Each address and port once, in an order that depends on them alone. */
   readonly endpoints: readonly RemoteEndpoint[];
-  /** Who may take it: clusters that any entry selects; not empty. An empty entry is every cluster of the set. */
+  /** Who may take it under the same name: clusters that any entry selects. An empty entry is every cluster. */
   readonly to: readonly ClusterSelector[];
+  /** Who may take it under another name: by `<namespace>/<name>` of the consumer's composite. */
+  readonly as?: Readonly<Record<string, readonly ClusterSelector[]>>;
 }
 
 /** Which keys of which table an update touched (set or gone). */
@@ -61,5 +71,6 @@ export type Touched = {
     | 'statuses'
     | 'claims'
     | 'exports'
-    | 'imports']: ReadonlySet<string>;
+    | 'imports'
+    | 'probes']: ReadonlySet<string>;
 };

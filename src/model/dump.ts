@@ -47,15 +47,20 @@ export function dumpCompiled(compiled: Compiled): Plain {
     ...dumpIr(compiled),
     statuses: dumpMap(compiled.statuses, dumpStatus),
     claims: dumpMap(compiled.claims, ({ families, requested }) => ({ families, requested })),
-    exports: dumpMap(compiled.exports, ({ appProtocol, kinds: behind, ready, selected, to, endpoints }) => ({
-      ...(appProtocol === undefined ? {} : { appProtocol }),
-      kinds: behind,
-      ready,
-      selected,
-      to,
-      endpoints: endpoints.map((endpoint) => dumpRemote(endpoint)),
-    })),
+    exports: dumpMap(
+      compiled.exports,
+      ({ appProtocol, kinds: behind, ready, selected, to, as, endpoints }) => ({
+        ...(appProtocol === undefined ? {} : { appProtocol }),
+        kinds: behind,
+        ready,
+        selected,
+        to,
+        ...(as ? { as } : {}),
+        endpoints: endpoints.map((endpoint) => dumpRemote(endpoint)),
+      }),
+    ),
     imports: [...compiled.imports],
+    probes: dumpMap(compiled.probes, ({ places }) => places),
     problems: compiled.problems.map(problemText),
   };
   return Object.fromEntries(

@@ -169,6 +169,18 @@ export class Graph {
     this.#release();
   }
 
+  /** The value of a unit that is wanted once. Between updates only; it changes nothing. Throws what the unit throws. */
+  ask<R, V>(unit: Unit<R, V>, key: string): V {
+    const node = this.#node(unit, key);
+    try {
+      this.#refresh(node);
+      return node.value as V;
+    } finally {
+      if (!node.root && !node.observed) this.#releasable.add(node);
+      this.#release();
+    }
+  }
+
   /** How many units are kept. */
   get size(): number {
     let size = 0;

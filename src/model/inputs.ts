@@ -10,12 +10,14 @@ export interface Inputs extends Objects, OwnInputs {}
 interface OwnInputs {
   /** key: the address. */
   Claim: Claim;
-  /** key: `<namespace>/<composite>/<tcp|udp>-<port>/<cluster>`. */
+  /** key: `<namespace>/<composite>/<tcp|udp>-<port>/<source>`, see `contributionSource`. */
   Contribution: Contribution;
   /** key: cluster id. */
   Origin: Origin;
   /** key: `<namespace>/<composite>/<tcp|udp>-<port>`. */
   Import: Import;
+  /** key: that of the Contribution. */
+  Probe: Probe;
   /** key: `<namespace>/<name>` of the Gateway. */
   Programming: Programming;
   /** key: `<namespace>/<name>` of the Gateway. */
@@ -40,8 +42,11 @@ export interface ClaimFailure {
 /** What another cluster contributes to a composite's port, all shards together. */
 export interface Contribution {
   readonly cluster: string;
+  /** Of our composite, which it contributes to. */
   readonly namespace: string;
   readonly composite: string;
+  /** `<namespace>/<name>` of its own composite, where that is not the same. */
+  readonly from?: string;
   readonly protocol: Protocol;
   readonly port: number;
   readonly appProtocol?: string;
@@ -70,9 +75,17 @@ export interface Origin {
   readonly staleSince: number;
 }
 
-/** A composite's port that is asked of the relay. Until `complete`, what clusters contribute is unknown. */
+/** A composite's port that is asked of the relay. Until `complete`, what data planes hold must not be replaced. */
 interface Import {
   readonly complete: boolean;
+  /** No relay has answered, now or before a restart: own endpoints serve, and nothing is known of others. */
+  readonly unanswered?: boolean;
+}
+
+/** Endpoints of a Stale cluster that do not take connections. Absent: all do, or it is not known. */
+interface Probe {
+  /** As `ProbeTarget` names them, sorted. */
+  readonly failing: readonly string[];
 }
 
 /** What nodes hold of a Gateway. */

@@ -25,6 +25,13 @@ export function parseCompositePortKey(key: string): CompositePort | undefined {
   return { composite, protocol: protocol === 'tcp' ? 'TCP' : 'UDP', port: Number(port) };
 }
 
+/**
+ * Whose contribution it is, the last segment of its key: `<cluster>`, or `<cluster>:<namespace>:<name>` where the
+ * cluster's own composite (`from`, `<namespace>/<name>`) is called otherwise than the one that it contributes to.
+ */
+export const contributionSource = (cluster: string, from?: string): string =>
+  from === undefined ? cluster : `${cluster}:${from.replace('/', ':')}`;
+
 /** `object`: `<namespace>/<name>`. */
 export const backendKey = (kind: BackendKind, object: string, protocol: Protocol, port: number): BackendKey =>
   `${kind}/${object}/${portSegment(protocol, port)}`;

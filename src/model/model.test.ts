@@ -87,6 +87,8 @@ const clusters = fc.oneof(
   fc.record({ matchLabels: fc.constantFrom({ env: 'prod' }, { region: 'eu' }) }),
 );
 
+const otherSide = fc.record({ clusters, namespace, name }, { requiredKeys: ['clusters'] });
+
 const composite = api('causeway.dev/v1alpha1', 'CompositeBackend', metadata, {
   spec: fc.record(
     {
@@ -109,10 +111,8 @@ const composite = api('causeway.dev/v1alpha1', 'CompositeBackend', metadata, {
         ),
         { maxLength: 3 },
       ),
-      import: fc.record({ from: fc.array(fc.record({ clusters }), { maxLength: 2 }) }),
-      export: fc.record({
-        to: fc.array(fc.record({ clusters, namespace }, { requiredKeys: ['clusters'] }), { maxLength: 2 }),
-      }),
+      import: fc.record({ from: fc.array(otherSide, { maxLength: 2 }) }),
+      export: fc.record({ to: fc.array(otherSide, { maxLength: 2 }) }),
       distribution: fc.oneof(
         fc.record({ policy: fc.constantFrom('Even', 'PreferLocal', 'CapacityAware') }),
         fc.record({
@@ -264,6 +264,7 @@ const document = fc.oneof(
     cluster: fc.constantFrom('west', 'north', 'east'),
     namespace,
     composite: name,
+    from: fc.constantFrom(undefined, undefined, 'a/x', 'a/y', 'b/x'),
     protocol,
     port,
     ready: fc.nat(3),
@@ -293,6 +294,13 @@ const document = fc.oneof(
     complete,
   })),
   fc
+    .record({ namespace, name, port, cluster, failing: fc.array(fc.tuple(address, port)) })
+    .map(({ failing, ...at }) => ({
+      kind: 'Probe',
+      key: `${at.namespace}/${at.name}/tcp-${at.port}/${at.cluster}`,
+      failing: failing.map((place) => place.join(' ')).sort(),
+    })),
+  fc
     .record({ namespace, name, generation: fc.nat(3), programmed: fc.boolean() })
     .map(({ namespace: ns, name: gateway, ...rest }) => ({
       kind: 'Programming',
@@ -316,17 +324,15 @@ const change = fc.tuple(document as fc.Arbitrary<unknown>, fc.nat(3)).map(([valu
 
 const config: ModelConfig = { ...defaultModelConfig, cluster: 'east', region: 'eu', relay: true };
 
+const rowTables = ({ frontends, backends, nodes, statuses, claims, exports, probes }: Compiled) =>
+  Object.entries({ frontends, backends, nodes, statuses, claims, exports, probes });
+
 function plain(compiled: Compiled) {
-  const { frontends, backends, nodes, statuses, claims, exports, imports, problems } = compiled;
+  const tables = rowTables(compiled).map(([table, rows]) => [table, [...rows]]);
   return {
-    ...Object.fromEntries(
-      Object.entries({ frontends, backends, nodes, statuses, claims, exports }).map(([table, rows]) => [
-        table,
-        [...rows],
-      ]),
-    ),
-    imports: [...imports],
-    problems,
+    ...Object.fromEntries(tables),
+    imports: [...compiled.imports],
+    problems: compiled.problems,
   };
 }
 
@@ -349,7 +355,7 @@ const walk = fc.array(fc.tuple(fc.array(change, { maxLength: 12 }), fc.nat(20_00
 });
 
 test('incremental equals from scratch, whatever changes when', () => {
-  const seen = { endpoints: 0, remote: 0, draining: 0, rejected: 0, imports: 0, exports: 0 };
+  const seen = { endpoints: 0, remote: 0, draining: 0, rejected: 0, imports: 0, exports: 0, probes: 0 };
   fc.assert(
     fc.property(walk, fc.infiniteStream(fc.nat()), (rounds, random) => {
       const model = new Model(config);
@@ -414,22 +420,11 @@ test('the same records again run no unit', () => {
 
 type Snapshot = Readonly<Record<string, ReadonlyMap<string, unknown>>>;
 
-const snapshot = ({
-  frontends,
-  backends,
-  nodes,
-  statuses,
-  claims,
-  exports,
-  imports,
-}: Compiled): Snapshot => ({
+const snapshot = (compiled: Compiled): Snapshot => ({
   ...Object.fromEntries(
-    Object.entries({ frontends, backends, nodes, statuses, claims, exports }).map(([table, rows]) => [
-      table,
-      new Map(rows as ReadonlyMap<string, unknown>),
-    ]),
+    rowTables(compiled).map(([table, rows]) => [table, new Map(rows as ReadonlyMap<string, unknown>)]),
   ),
-  imports: new Map([...imports].map((key) => [key, true])),
+  imports: new Map([...compiled.imports].map((key) => [key, true])),
 });
 
 /** Exactly the rows that differ are touched. */
@@ -443,11 +438,9 @@ function expectTouched(before: Snapshot, after: Snapshot, touched: Touched): voi
   }
 }
 
-function expectSorted({ frontends, backends, nodes, statuses, claims, exports, imports }: Compiled): void {
-  for (const rows of [frontends, backends, nodes, statuses, claims, exports, imports]) {
-    const keys = [...rows.keys()];
-    expect(keys).toEqual([...keys].sort());
-  }
+function expectSorted(compiled: Compiled): void {
+  for (const rows of Object.values(snapshot(compiled)))
+    expect([...rows.keys()]).toEqual([...rows.keys()].sort());
 }
 
 /** What outputs take for granted. */
@@ -473,7 +466,10 @@ function expectSound({ frontends, backends, statuses }: Compiled): void {
   }
 }
 
-function count({ frontends, backends, imports, exports }: Compiled, seen: Record<string, number>): void {
+function count(
+  { frontends, backends, imports, exports, probes }: Compiled,
+  seen: Record<string, number>,
+): void {
   const add = (what: string, times: number) => {
     seen[what] = (seen[what] ?? 0) + times;
   };
@@ -486,6 +482,7 @@ function count({ frontends, backends, imports, exports }: Compiled, seen: Record
   add('rejected', targets.filter((t) => t.backend === null).length);
   add('imports', imports.size);
   add('exports', exports.size);
+  add('probes', probes.size);
 }
 
 function shuffled<T>(items: readonly T[], random: Iterator<number>): T[] {

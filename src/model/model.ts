@@ -1,10 +1,10 @@
-import type { Compiled, Export, Touched, WantedClaim } from './compiled.ts';
+import type { Compiled, Export, ProbeTarget, Touched, WantedClaim } from './compiled.ts';
 import { Graph, type Unit as GraphUnit } from './graph.ts';
-import type { Change, InputKind } from './inputs.ts';
+import type { Change, InputKind, Inputs } from './inputs.ts';
 import type { Backend, Frontend, NodeFacts } from './ir.ts';
 import type { ModelConfig } from './model-config.ts';
 import type { Problem } from './problem.ts';
-import { Reader } from './reader.ts';
+import { Reader, type Unit } from './reader.ts';
 import { type Root, roots } from './roots.ts';
 import { Store } from './store.ts';
 import { Tables } from './tables.ts';
@@ -38,8 +38,8 @@ export class Model {
    * them never do.
    */
   get compiled(): Compiled {
-    const { frontends, backends, nodes, statuses, claims, exports, imports, problems } = this.#tables;
-    return { frontends, backends, nodes, statuses, claims, exports, imports: imports.keys, problems };
+    const { frontends, backends, nodes, statuses, claims, exports, imports, probes, problems } = this.#tables;
+    return { frontends, backends, nodes, statuses, claims, exports, imports: imports.keys, probes, problems };
   }
 
   /** Every input record, by kind and then key, sorted. */
@@ -50,6 +50,16 @@ export class Model {
   /** The time (epoch milliseconds) at which something changes by itself; call `advance` then. */
   get nextDeadline(): number | undefined {
     return this.#graph.nextDeadline;
+  }
+
+  /** The input records of a kind, in no order. */
+  all<K extends InputKind>(kind: K): Iterable<Inputs[K]> {
+    return this.#store.all(kind);
+  }
+
+  /** What a unit says of the last update's state; it is not kept, and nothing waits for it. */
+  ask<V>(unit: Unit<V>, key: string): V {
+    return this.#graph.ask(unit, key);
   }
 
   /** How often each unit ran since the model was made. */
@@ -129,6 +139,7 @@ export class Model {
     else if (table === 'imports') tables.setImports(key, value as readonly string[] | undefined);
     else if (table === 'exports') tables.setExports(key, value as ReadonlyMap<string, Export> | undefined);
     else if (table === 'claims') tables.setRow(table, key, value as WantedClaim | undefined);
+    else if (table === 'probes') tables.setRow(table, key, value as ProbeTarget | undefined);
     else tables.setRow(table, key, value as NodeFacts | undefined);
   }
 }

@@ -47,7 +47,6 @@ export const problemCodes = {
   BackendTypeUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
   PolicyUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
   TargetPortNotAllowed: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },
-  PeerUnsupported: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },
   PortNotOffered: { type: 'Conflicted', status: 'True', reason: 'PortConflict' },
   NoPortDeclared: { type: 'Accepted', status: 'True', reason: 'Accepted' },
   // The cluster

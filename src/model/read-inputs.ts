@@ -1,6 +1,6 @@
 import { type Kind, kinds, project } from '../api/kinds.ts';
 import type { Change } from './inputs.ts';
-import { compositePortKey } from './keys.ts';
+import { compositePortKey, contributionSource } from './keys.ts';
 import { defaultModelConfig, type ModelConfig } from './model-config.ts';
 
 /** Documents as `dumpInputs` writes them, read back. */
@@ -16,10 +16,17 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Keys of records of our own, where the record says it. */
 const keyOfOwn: Readonly<Record<string, (record: Fields) => unknown>> = {
   Claim: ({ address }) => address,
-  Contribution: ({ namespace, composite, protocol, port, cluster }) =>
-    `${compositePortKey(`${namespace}/${composite}`, protocol === 'UDP' ? 'UDP' : 'TCP', Number(port))}/${cluster}`,
+  Contribution: ({ namespace, composite, protocol, port, cluster, from }) => {
+    const key = compositePortKey(
+      `${namespace}/${composite}`,
+      protocol === 'UDP' ? 'UDP' : 'TCP',
+      Number(port),
+    );
+    return `${key}/${contributionSource(String(cluster), typeof from === 'string' ? from : undefined)}`;
+  },
   Origin: ({ cluster }) => cluster,
   Import: () => undefined,
+  Probe: () => undefined,
   Programming: () => undefined,
   ClaimFailure: () => undefined,
 };

@@ -10,11 +10,12 @@ import { gatewayClassStatus } from './units/gateway-class.ts';
 import { gatewayStatus } from './units/gateway-status.ts';
 import { importedPorts } from './units/imported-ports.ts';
 import { nodeFacts } from './units/node-facts.ts';
+import { probeTargets } from './units/probe-targets.ts';
 import { routeStatus } from './units/route-status.ts';
 import { selectorStatus } from './units/selector-status.ts';
 import { xBackendStatus } from './units/x-backend-status.ts';
 
-type RootTable = 'frontends' | 'nodes' | 'statuses' | 'claims' | 'exports' | 'imports';
+type RootTable = 'frontends' | 'nodes' | 'statuses' | 'claims' | 'exports' | 'imports' | 'probes';
 
 /** What the model says because an object of `kind` exists: the value of `unit`, kept in `table`. */
 export interface Root {
@@ -61,6 +62,7 @@ export const roots: readonly Root[] = [
   status('CompositeBackend', compositeStatus),
   status('XEndpointSelector', selectorStatus),
   status('XBackend', xBackendStatus),
+  root('Contribution', probeTargets, 'probes'),
   root('Node', nodeFacts, 'nodes'),
   status('ClusterProperty', clusterPropertyProblems),
 ];

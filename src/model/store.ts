@@ -72,6 +72,11 @@ export class Store {
     return this.#kinds.get(kind)?.records.has(key) ?? false;
   }
 
+  /** The records of a kind, in no order. */
+  all<K extends InputKind>(kind: K): Iterable<Inputs[K]> {
+    return (this.#kinds.get(kind)?.records.values() ?? []) as Iterable<Inputs[K]>;
+  }
+
   /** The cell of a record, to be observed. */
   cell(kind: InputKind, key: string): Cell {
     const { cells } = this.#kind(kind);

@@ -1,4 +1,4 @@
-import type { Export, Status, Touched, WantedClaim } from './compiled.ts';
+import type { Export, ProbeTarget, Status, Touched, WantedClaim } from './compiled.ts';
 import { Counted } from './counted.ts';
 import { deepEqual } from './deep-equal.ts';
 import type { Backend, Frontend, NodeFacts } from './ir.ts';
@@ -13,6 +13,7 @@ interface Rows {
   readonly statuses: Status;
   readonly claims: WantedClaim;
   readonly exports: Export;
+  readonly probes: ProbeTarget;
 }
 
 /** The tables of `Compiled`, and which of their keys changed since they were last asked. */
@@ -23,6 +24,7 @@ export class Tables {
   readonly statuses = new SortedMap<Status>();
   readonly claims = new SortedMap<WantedClaim>();
   readonly exports = new SortedMap<Export>();
+  readonly probes = new SortedMap<ProbeTarget>();
   readonly imports = new Counted();
   /** Back ends that front ends refer to. */
   readonly referred = new Counted();
@@ -95,6 +97,7 @@ function newTouched() {
     claims: none(),
     exports: none(),
     imports: none(),
+    probes: none(),
   };
 }
 

@@ -5,12 +5,15 @@ import { conntrackTool } from '../outputs/conntrack/tool.ts';
 import { endpointGauge } from '../outputs/metrics/endpoint-gauge.ts';
 import { NftOutput } from '../outputs/nft/apply.ts';
 import { checkCapability } from '../outputs/nft/capability.ts';
+import { parseTable } from '../outputs/nft/parse.ts';
+import { pathOnNode } from '../outputs/nft/path-on-node.ts';
 import { spawnRunner } from '../outputs/nft/runner.ts';
 import { tableName } from '../outputs/nft/schema.ts';
 import { tableText } from '../outputs/nft/table.ts';
 import { udpChanges } from '../outputs/nft/udp-changes.ts';
 import { wantedTable } from '../outputs/nft/wanted-table.ts';
 import { AuditLoop } from '../runtime/audit-loop.ts';
+import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { channelCredentials } from '../runtime/tls.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
@@ -34,8 +37,13 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const { node, cluster, set, tls } = options;
   await runRole('agent', options, { node, cluster }, (context) => {
     requireOwnIdentity(tls, { set, cluster, role: 'agent', node });
-    const credentials = channelCredentials(tls, { set, cluster, roles: ['controller'] });
-    return startAgent({ ...options, ...context, credentials });
+    const certificates = new CertificateWatch({ ...context, own: tls.cert });
+    const credentials = channelCredentials(
+      tls,
+      { set, cluster, roles: ['controller'] },
+      { dialled: (raw) => certificates.dialled(raw) },
+    );
+    return startAgent({ ...options, ...context, credentials, certificates });
   });
 }
 
@@ -43,6 +51,8 @@ export interface StartAgentOptions
   extends RoleContext,
     Pick<AgentOptions, 'node' | 'cluster' | 'controllers' | 'auditIntervalMs'> {
   readonly credentials: ChannelCredentials;
+  /** Closed with the role. */
+  readonly certificates?: CertificateWatch;
   /** Prefix that enters the network namespace of the node; default: we are in it. */
   readonly enter?: readonly string[];
 }
@@ -92,7 +102,20 @@ export async function startAgent(options: StartAgentOptions): Promise<Role> {
       ir: () => yamlText(dumpIr(source.ir)),
       wanted: () => tableText(wantedTable(output.wanted), tableName),
     },
+    api: {
+      path: async (query) => {
+        const text = await runner.list();
+        const to = {
+          address: query.get('address') ?? '',
+          port: Number(query.get('port')),
+          protocol: query.get('protocol') === 'udp' ? 'udp' : 'tcp',
+        } as const;
+        const listed = text === undefined ? undefined : parseTable(text);
+        return pathOnNode(source.ir, listed, { node, cluster, to });
+      },
+    },
     close: async () => {
+      options.certificates?.close();
       programming.close();
       audit.close();
       source.close();

@@ -4,11 +4,15 @@ import type { Change } from '../model/inputs.ts';
 import { Model } from '../model/model.ts';
 import { readProgrammed } from '../outputs/status/programmed.ts';
 import type { XdsServer } from '../outputs/xds/server.ts';
+import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import { FileSource } from '../sources/file/file-source.ts';
+import { dialTcp } from '../sources/probe/dial-tcp.ts';
+import { Prober } from '../sources/probe/prober.ts';
 import { yamlText } from '../wire/yaml-text.ts';
+import { controllerApi } from './controller/api.ts';
 import { ControllerAudit } from './controller/audit.ts';
 import { ControllerClaims } from './controller/claims.ts';
 import { CompileLoop } from './controller/compile-loop.ts';
@@ -70,13 +74,23 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     onCompiled: (compiled, touched) => onCompiled(compiled, touched),
   });
   const push = (changes: readonly Change[]): void => loop.push(changes);
-  const xds = new ControllerXds({ ...options, epoch, onAcks: () => onAcks() });
+  const certificates = new CertificateWatch({ ...context, own: tls.cert });
+  const xds = new ControllerXds({ ...options, certificates, epoch, onAcks: () => onAcks() });
   const programming = new ProgrammingFeed(xds.acks, clock, push);
   const claims = await ControllerClaims.open({ ...options, acks: xds.acks, onChanges: push });
+  const programmed = await readProgrammed(state);
   const links =
     relays.length > 0
-      ? new ControllerRelays({ ...options, network: model.config.network, epoch, onChanges: push })
+      ? await ControllerRelays.open({
+          ...options,
+          network: model.config.network,
+          epoch,
+          certificates,
+          hadDataPlanes: programmed.size > 0,
+          onChanges: push,
+        })
       : undefined;
+  const prober = new Prober({ ...context, dial: dialTcp, onChanges: push });
   const statuses = new ControllerStatuses({
     ...options,
     compiled: () => model.compiled,
@@ -102,6 +116,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     const position = xds.update(compiled, touched);
     claims.compiled(compiled, position);
     links?.update(compiled, touched);
+    prober.update(compiled.probes, touched?.probes ?? compiled.probes.keys());
     statuses.update(compiled, touched);
     programming.compiled();
   };
@@ -117,7 +132,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
       claims.followObjects(batch);
       loop.push(batch.changes);
       if (!batch.complete || started) return;
-      programming.restore(await readProgrammed(state));
+      programming.restore(programmed);
       started = true;
       loop.start();
     },
@@ -130,9 +145,11 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     fileProblems: () => problems.texts.length,
   });
   let server: XdsServer | undefined;
+  lifecycle.add('certificates', () => certificates.close());
   lifecycle.add('claims', () => claims.close());
   lifecycle.add('statuses', () => statuses.close());
   lifecycle.add('relays', () => links?.close());
+  lifecycle.add('probes', () => prober.close());
   lifecycle.add('xDS', () => server?.close());
   lifecycle.add('programming', () => programming.close());
   lifecycle.add('loop', () => loop.close());
@@ -159,6 +176,12 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
       claims: () => yamlText(claims.debug),
       streams: () => yamlText(streams()),
     },
+    api: controllerApi({
+      model,
+      acks: xds.acks,
+      relays: () => links?.states ?? [],
+      now: () => clock.now(),
+    }),
     close: () => lifecycle.close(),
   };
 }

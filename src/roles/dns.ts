@@ -4,6 +4,7 @@ import type { Ir } from '../model/ir.ts';
 import { startDnsServer } from '../outputs/dns/server.ts';
 import { Zone } from '../outputs/dns/zone.ts';
 import { formatZone } from '../outputs/dns/zone-text.ts';
+import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Log } from '../runtime/log.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
@@ -29,8 +30,13 @@ export async function runDns(options: DnsOptions): Promise<void> {
   const { cluster, set, tls, zone } = options;
   await runRole('dns', options, { zone, cluster }, (context) => {
     requireOwnIdentity(tls, { set, cluster, role: 'dns' });
-    const credentials = channelCredentials(tls, { set, cluster, roles: ['controller'] });
-    return startDns({ ...options, ...context, credentials });
+    const certificates = new CertificateWatch({ ...context, own: tls.cert });
+    const credentials = channelCredentials(
+      tls,
+      { set, cluster, roles: ['controller'] },
+      { dialled: (raw) => certificates.dialled(raw) },
+    );
+    return startDns({ ...options, ...context, credentials, certificates });
   });
 }
 
@@ -38,6 +44,8 @@ export interface StartDnsOptions
   extends RoleContext,
     Pick<DnsOptions, 'cluster' | 'controllers' | 'listen' | 'zone'> {
   readonly credentials: ChannelCredentials;
+  /** Closed with the role. */
+  readonly certificates?: CertificateWatch;
 }
 
 export interface Dns extends Role {
@@ -85,6 +93,7 @@ export async function startDns(options: StartDnsOptions): Promise<Dns> {
       wanted: () => formatZone(zone),
     },
     close: async () => {
+      options.certificates?.close();
       source.close();
       await server.close();
     },

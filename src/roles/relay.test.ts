@@ -79,9 +79,24 @@ test('a controller that is started again takes over its cluster without a gap', 
   const next = await bed.member('west');
   next.export(store(['10.1.0.1', '10.1.0.3']));
   await expect.poll(() => east.endpoints(storePort), soon).toEqual({ west: ['10.1.0.1', '10.1.0.3'] });
-  west.stop();
+  await west.stop();
   await expect.poll(() => east.origins.get('west')?.state, soon).toBe('Synced');
   expect(lost(east)).toEqual([]);
+});
+
+test('design kept: a controller that is started while the relay is away has everything from its disk', async () => {
+  const { east } = await pair(['10.1.0.1', '10.1.0.2']);
+  await bed.stopRelay();
+  await east.stop();
+  const again = await bed.member('east');
+  expect(again.endpoints(storePort)).toEqual({ west: ['10.1.0.1', '10.1.0.2'] });
+  expect(again.imports.get(storePort)).toBe(true);
+  expect(again.origins.get('west')?.state).toBe('Stale');
+  again.import(storePort);
+  again.export();
+  await bed.startRelay();
+  await expect.poll(() => again.origins.get('west')?.state, soon).toBe('Synced');
+  expect(lost(again)).toEqual([]);
 });
 
 test('P6 a member is taken off the list and put on it again while everything runs', async () => {
@@ -104,6 +119,8 @@ test('who is no member, has another role or another CA gets nothing and gives no
     cluster: 'west',
     target: `127.0.0.1:${bed.relay?.port}`,
     tls: { ...foreign, ca: (await bed.issue('west', {})).ca },
+    state: `${otherCa.dir}/state`,
+    loaded: { contactUntil: 0 },
     clock: systemClock,
   });
   for (const member of [stranger, agent, forged]) {
@@ -117,7 +134,7 @@ test('who is no member, has another role or another CA gets nothing and gives no
   for (const member of [stranger, agent, forged]) expect(member.contributions.size).toBe(0);
   expect(JSON.stringify(east.changes)).not.toContain('6.6.6.6');
   expect(bed.relay?.hub.origins.get('west')?.isLinked).toBe(true);
-  forged.stop();
+  await forged.stop();
   await otherCa.close();
 });
 

@@ -1,5 +1,6 @@
 import type { PeerLimits } from '../model/relay/peer-budget.ts';
 import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
+import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { identifyCall, serverCredentials } from '../runtime/tls.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
@@ -40,6 +41,7 @@ export interface Relay extends Role {
 export async function startRelay(options: StartRelayOptions): Promise<Relay> {
   const { tls, set, name, clock, log, metrics } = options;
   requireOwnIdentity(tls, { set, cluster: name, role: 'relay' });
+  const certificates = new CertificateWatch({ own: tls.cert, clock, log, metrics });
   let server: XdsServer | undefined;
   const hub = new RelayHub({
     set,
@@ -57,6 +59,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
     listen: options.listen,
     credentials: serverCredentials(tls),
     identify: (call) => identifyCall(call, { set, roles: ['controller'] }),
+    onStream: (call) => certificates.called(call),
     log: hub.log,
     views: (peer) => hub.viewFor(peer),
     logger: log,
@@ -77,6 +80,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
     },
     debug: debugPages(hub, server),
     close: async () => {
+      certificates.close();
       members.close();
       hub.close();
       await server.close();

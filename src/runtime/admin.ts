@@ -12,14 +12,18 @@ export interface AdminOptions {
   readonly ready: () => string | undefined;
   /** `/debug/<name>` → text in the format of the golden files (YAML). */
   readonly debug: () => Readonly<Record<string, () => string>>;
+  /** `/api/<name>?<query>` → a value, served as JSON. */
+  readonly api?: () => Api;
 }
+
+export type Api = Readonly<Record<string, (query: URLSearchParams) => unknown>>;
 
 export interface Admin {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/** Serves /livez, /readyz, /metrics and /debug/…. Read only. */
+/** Serves /livez, /readyz, /metrics, /debug/… and /api/…. Read only. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const server = createServer((request, response) => {
     answer(options, request.url ?? '/').then(
@@ -53,7 +57,7 @@ interface Answer {
 const text = (status: number, body: string): Answer => ({ status, type: 'text/plain; charset=utf-8', body });
 
 async function answer(options: AdminOptions, url: string): Promise<Answer> {
-  const { pathname } = new URL(url, 'http://admin');
+  const { pathname, searchParams } = new URL(url, 'http://admin');
   if (pathname === '/livez') return text(200, 'ok\n');
   if (pathname === '/readyz') {
     const reason = options.ready();
@@ -69,7 +73,19 @@ async function answer(options: AdminOptions, url: string): Promise<Answer> {
   const pages = options.debug();
   const page = Object.keys(pages).find((name) => pathname === `/debug/${name}`);
   if (page !== undefined) return text(200, pages[page]?.() ?? '');
-  const known = ['/livez', '/readyz', '/metrics', ...Object.keys(pages).map((name) => `/debug/${name}`)];
+  const apis = options.api?.() ?? {};
+  const api = Object.keys(apis).find((name) => pathname === `/api/${name}`);
+  if (api !== undefined) {
+    const body = `${JSON.stringify(await apis[api]?.(searchParams))}\n`;
+    return { status: 200, type: 'application/json', body };
+  }
+  const known = [
+    '/livez',
+    '/readyz',
+    '/metrics',
+    ...Object.keys(pages).map((name) => `/debug/${name}`),
+    ...Object.keys(apis).map((name) => `/api/${name}`),
+  ];
   return text(404, `no such page; there are ${known.join(' ')}\n`);
 }
 

@@ -7,6 +7,7 @@ export const errorCodes = {
   E_FILE_READ: 'a file or folder cannot be read',
   E_STATE_READ: 'what must be remembered over restarts cannot be read',
   E_STATE_WRITE: 'the state folder cannot be written',
+  E_UNREACHABLE: 'a role that was asked does not answer',
   E_LISTEN: 'an address cannot be listened on',
   E_TLS_LOAD: 'a certificate, key or CA cannot be loaded',
   E_PEER_IDENTITY: 'the other end did not prove the identity it must have',

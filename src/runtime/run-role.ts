@@ -1,5 +1,5 @@
 import { logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
-import { startAdmin } from './admin.ts';
+import { type Api, startAdmin } from './admin.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { createLog, type Log } from './log.ts';
@@ -25,6 +25,8 @@ export interface Role {
   readonly waitingFor: string | undefined;
   /** Page under `/debug/` → its text. Every role has these three. */
   readonly debug: Readonly<Record<'inputs' | 'ir' | 'wanted', () => string> & Record<string, () => string>>;
+  /** Page under `/api/` → its value. */
+  readonly api?: Api;
   /** Where it listens for its clients; absent: it has none. */
   readonly port?: number;
   close(): Promise<void>;
@@ -54,6 +56,7 @@ export async function runRole(
       metrics,
       ready: () => (role ? role.waitingFor : 'it is starting'),
       debug: () => role?.debug ?? {},
+      api: () => role?.api ?? {},
     });
     lifecycle.add('admin', () => admin.close());
     const started = await start({ log, metrics, clock: systemClock, random: Math.random });

@@ -37,13 +37,15 @@ const refuseStrangers: ServerInterceptor = (_method, call) => {
 
 /**
  * For clients: mutual TLS; the server must have a certificate of our CA, be of our own set (unless another is
- * expected) and have the expected role and cluster. Host names are not looked at. Throws E_TLS_LOAD.
+ * expected) and have the expected role and cluster. Host names are not looked at. `dialled` is given the certificate
+ * (DER) of each server that was accepted. Throws E_TLS_LOAD.
  */
 export function channelCredentials(
   files: TlsFiles,
   expect: ExpectedPeer,
-  clock: Clock = systemClock,
+  options: { readonly clock?: Clock; readonly dialled?: (raw: Uint8Array) => void } = {},
 ): ChannelCredentials {
+  const { clock = systemClock, dialled } = options;
   const provider = new WatchedTlsFiles(files, clock);
   const credentials = experimental.createCertificateProviderChannelCredentials(provider, provider, {
     checkServerIdentity: (_host: string, certificate: PeerCertificate) => {
@@ -52,6 +54,7 @@ export function channelCredentials(
           ...expect,
           set: expect.set ?? provider.identity.set,
         });
+        dialled?.(certificate.raw);
         return undefined;
       } catch (error) {
         return new Error(`E_PEER_IDENTITY: ${messageOf(error)}`);
@@ -69,9 +72,14 @@ interface CallWithPeer {
   getAuthContext(): { readonly sslPeerCertificate?: PeerCertificate };
 }
 
+/** The verified certificate (DER) of who called; undefined: it has none. */
+export function certificateOfCall(call: CallWithPeer): Uint8Array | undefined {
+  return call.getAuthContext().sslPeerCertificate?.raw;
+}
+
 /** Who called. Throws E_PEER_IDENTITY when it has no verified certificate or is not what is expected. */
 export function identifyCall(call: CallWithPeer, expect: ExpectedPeer): PeerIdentity {
-  const raw = call.getAuthContext().sslPeerCertificate?.raw;
+  const raw = certificateOfCall(call);
   if (!raw) throw new AppError('E_PEER_IDENTITY', 'expected a client certificate, found none');
   const peer = parsePeerIdentity(raw);
   checkPeer(peer, expect);

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { podObject } from '../../src/cli/playground/pod-objects.ts';
@@ -124,8 +126,13 @@ test('D2 the other cluster’s control plane is away: its pods go on, and the st
   await w.supervisor.kill('west controller');
   await standing('web', 'west', 'Stale NoContact');
   await w.supervisor.kill('relay');
+  await until('each of its pods is probed several times', async () => {
+    const passed = await w.metric('east controller', 'probes_total', { result: 'passed' });
+    expect(passed).toBeGreaterThan(10);
+  });
   await traffic.flows(300);
   await standing('web', 'west', 'Stale NoContact');
+  expect(await w.metric('east controller', 'endpoints_unreachable', { cluster: 'west' })).toBe(0);
   await w.leadsTo('east', vip, at(all));
   await traffic.comesOnlyFrom(all);
   await Promise.all(['relay', 'west controller'].map((name) => w.supervisor.restart(name)));
@@ -134,7 +141,75 @@ test('D2 the other cluster’s control plane is away: its pods go on, and the st
   await traffic.endsWithoutFailure();
 });
 
-test('design withheld a controller that restarts while the relay is down shrinks nothing for its agents', async () => {
+/** Drops whatever goes between these namespaces, whichever way it comes. */
+async function cut(from: readonly string[], to: readonly string[]): Promise<() => Promise<void>> {
+  const w = world();
+  const rules = from.flatMap((a) =>
+    to.map((b) => `ip saddr ${a} ip daddr ${b} drop; ip saddr ${b} ip daddr ${a} drop;`),
+  );
+  const table = `table ip cut { chain c { type filter hook forward priority -10; ${rules.join(' ')} }; }`;
+  const nft = async (command: string): Promise<void> => {
+    expect(await w.network.router.run(['nft', command])).toMatchObject({ code: 0 });
+  };
+  await nft(table);
+  return () => nft('delete table ip cut');
+}
+
+test('D1 nothing goes between two clusters any more: probes fail, its endpoints leave, and come back', async () => {
+  const w = world();
+  const vip = await w.programmed('east', 'web');
+  const all = pods('web', 'east', 'west');
+  await standing('web', 'west', 'Synced Synced');
+  await w.leadsTo('east', vip, at(all));
+  // The relay is on west's side of the cut.
+  const heal = await cut(['172.18.1.0/24', '10.10.0.0/16'], ['172.18.2.0/24', '10.20.0.0/16', '172.18.0.10']);
+  await standing('web', 'west', 'Stale Unreachable');
+  await w.leadsTo('east', vip, at(pods('web', 'east')));
+  expect(await w.metric('east controller', 'endpoints_unreachable', { cluster: 'west' })).toBeGreaterThan(0);
+  const traffic = await Traffic.start(client(), { host: of('web'), port: 80 });
+  await traffic.flows(100);
+  await traffic.comesOnlyFrom(pods('web', 'east'));
+  await heal();
+  await standing('web', 'west', 'Synced Synced');
+  await w.leadsTo('east', vip, at(all));
+  await traffic.comesOnlyFrom(all);
+  await traffic.endsWithoutFailure();
+});
+
+test('D4 a controller that restarts while relay and peers are away has the same in force at once', async () => {
+  const w = world();
+  const vip = await w.programmed('east', 'web');
+  const all = pods('web', 'east', 'west');
+  await standing('web', 'west', 'Synced Synced');
+  await w.leadsTo('east', vip, at(all));
+  const traffic = await Traffic.start(client(), { host: of('web'), port: 80 });
+  const away = ['relay', 'west controller'];
+  for (const name of away) await w.supervisor.kill(name);
+  for (const name of ['west', 'north']) await standing('web', name, 'Stale NoContact');
+  const clusters = () => w.status('east', 'CompositeBackend', 'web').clusters;
+  const before = clusters();
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    await w.supervisor.restart('east controller', signal);
+    await agentsHoldAll();
+    expect(clusters()).toEqual(before);
+    expect(await w.metric('east controller', 'source_synced', { cluster: 'west' })).toBe(0);
+    for (const node of ['e1', 'e2']) expect(await w.targets('east', node, vip)).toEqual(at(all).sort());
+  }
+  // What was kept is complete: an agent that starts now becomes ready with it.
+  await w.supervisor.restart('east agent e1');
+  for (const node of ['e1', 'e2']) expect(await w.targets('east', node, vip)).toEqual(at(all).sort());
+  // Of what is new nobody has ever given anything: our own endpoints serve.
+  w.cluster('east').objects.write('new.yaml', ...wholeOf('new'));
+  await w.addPods('east', 'new', ['e2']);
+  await w.leadsTo('east', await w.programmed('east', 'new'), at(pods('new', 'east')));
+  await traffic.comesOnlyFrom(all);
+  for (const name of away) await w.supervisor.restart(name);
+  await standing('web', 'west', 'Synced Synced');
+  await w.leadsTo('east', vip, at(all));
+  await traffic.endsWithoutFailure();
+});
+
+test('design withheld a controller that lost what peers gave shrinks nothing for its agents without a relay', async () => {
   const w = world();
   const vip = await w.programmed('east', 'web');
   const all = pods('web', 'east', 'west');
@@ -142,6 +217,8 @@ test('design withheld a controller that restarts while the relay is down shrinks
   await standing('web', 'west', 'Synced Synced');
   const traffic = await Traffic.start(client(), { host: of('web'), port: 80 });
   await w.supervisor.kill('relay');
+  await w.supervisor.kill('east controller');
+  writeFileSync(join(w.cluster('east').stateDir, 'peers.json'), 'half a file');
   await w.supervisor.restart('east controller');
   await agentsHoldAll();
   for (const node of ['e1', 'e2']) expect(await w.targets('east', node, vip)).toEqual(at(all).sort());

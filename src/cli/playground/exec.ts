@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { AppError } from '../../runtime/errors.ts';
+import { clusterPlan } from './address-plan.ts';
 import { enterCommand } from './namespace.ts';
 import { sandboxEnvironment } from './sandbox.ts';
 import { findSession } from './session.ts';
@@ -26,9 +28,9 @@ export async function runPlaygroundExec(where: string, command: readonly string[
   const words = command[0] === '--' ? command.slice(1) : command;
   if (words.length === 0) throw new AppError('E_USAGE', 'no command is given; write it after --');
   const enter = ['-t', String(pid), '--user', '--preserve-credentials', '--net', '--mount', '--pid'];
-  const child = spawn('nsenter', [...enter, ...enterCommand(name, words)], {
+  const child = spawn('nsenter', [...enter, ...enterCommand(name, programOf(words))], {
     stdio: 'inherit',
-    env: sandboxEnvironment(),
+    env: { ...adminOf(name), ...sandboxEnvironment() },
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
   return new Promise((resolve, reject) => {
@@ -51,6 +53,22 @@ function namespacesOf(pid: number): string[] {
 export function namespaceFor(where: string, names: readonly string[]): string | undefined {
   const wanted = [`${where}-client`, where.replace('/', '-'), where];
   return wanted.find((name) => names.includes(name));
+}
+
+const causeway = join(import.meta.dirname, '..', '..', '..', 'bin', 'causeway.mjs');
+
+/** `causeway` is this program, wherever it is installed. */
+export function programOf(words: readonly string[]): readonly string[] {
+  return words[0] === 'causeway' ? [process.execPath, causeway, ...words.slice(1)] : words;
+}
+
+/** Clusters of the playground in the order in which they are made. */
+const clusters = ['east', 'west'];
+
+/** `causeway get`, `explain` and `verify` ask the controller of the cluster that they run in. */
+export function adminOf(namespace: string): Readonly<Record<string, string>> {
+  const number = clusters.findIndex((name) => namespace === name || namespace.startsWith(`${name}-`)) + 1;
+  return number === 0 ? {} : { CAUSEWAY_ADMIN: `${clusterPlan(number).control.v4}:9101` };
 }
 
 const placeOf = (name: string): string => name.replace('-', '/');

@@ -140,6 +140,7 @@ class Show {
     const { paint } = this.#screen;
     this.#screen.print(
       `Try it:   ${causeway} playground exec east -- curl http://store.shop.gw.cluster.local`,
+      `          ${causeway} playground exec east -- causeway explain store.shop.gw.cluster.local`,
       `          ${causeway} playground exec west/w1 -- nft list table inet causeway`,
       'Stop:     Ctrl-C (everything goes)',
       '',

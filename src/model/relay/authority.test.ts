@@ -28,6 +28,12 @@ test('a cluster publishes under its own name, in namespaces it speaks for, in it
   expect(reason(name('shop/store/tcp-80/west'), { ...west, namespaces: [] })).toBe('namespace');
 });
 
+test('what is offered to composites of another name is in a namespace the cluster speaks for', () => {
+  expect(reason(name('bank/store/tcp-80/west:shop:store'))).toBeUndefined();
+  expect(reason(name('shop/store/tcp-80/west:bank:store'))).toBe('namespace');
+  expect(reason(name('shop/store/tcp-80/east:shop:other'))).toBe('cluster');
+});
+
 test('namespace patterns are names or prefixes', () => {
   expect(speaksFor(west, 'team-')).toBe(true);
   expect(speaksFor(west, 'team')).toBe(false);

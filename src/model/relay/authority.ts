@@ -26,7 +26,10 @@ export function speaksFor(peer: Pick<Peer, 'namespaces'>, namespace: string): bo
   );
 }
 
-/** The parsed name if `peer` may publish under it: only its own cluster, only namespaces it speaks for. */
+/**
+ * The parsed name if `peer` may publish under it: only its own cluster, only composites of namespaces it speaks for.
+ * To which name of a consumer it offers them is for the consumer to accept.
+ */
 export function authorizePublished(text: string, peer: Peer): RelayName | Refused {
   const name = parseRelayName(text);
   if (!name) return { reason: 'name', message: 'expected xdstp://<set>/<type>/v1/…/<cluster>' };
@@ -37,8 +40,10 @@ export function authorizePublished(text: string, peer: Peer): RelayName | Refuse
     const message = `expected ${peer.cluster} as last segment, the cluster of the certificate, found ${name.cluster}`;
     return { reason: 'cluster', message };
   }
-  if (name.kind === 'contribution' && !speaksFor(peer, name.namespace)) {
-    const message = `namespace ${name.namespace} is not among those the certificate of ${peer.cluster} may speak for`;
+  if (name.kind === 'origin') return name;
+  const namespace = name.from === undefined ? name.namespace : (name.from.split('/')[0] as string);
+  if (!speaksFor(peer, namespace)) {
+    const message = `namespace ${namespace} is not among those the certificate of ${peer.cluster} may speak for`;
     return { reason: 'namespace', message };
   }
   return name;

@@ -36,10 +36,10 @@ test('an operator that is not known does not widen an offer', () => {
   expect([known, newer].map((to) => offered(to))).toEqual([true, false]);
 });
 
-test('an entry that leads to another namespace needs a consumer that speaks for that one', () => {
-  const to = [{ namespace: 'team-b', name: 'shop' }];
-  expect(offered(to, { namespaces: ['team-b'] })).toBe(true);
-  expect(offered(to, { namespaces: ['shop'] })).toBe(false);
+test('an entry that leads somewhere else gives nothing here', () => {
+  const elsewhere = parseExportPolicy([{ namespace: 'team-b', name: 'shop' }, { name: 'other' }]);
+  expect(elsewhere).toEqual([]);
+  expect(offered(elsewhere ?? everyCluster)).toBe(false);
 });
 
 test('a policy from a peer is one, or none at all', () => {
@@ -51,7 +51,6 @@ test('a policy from a peer is one, or none at all', () => {
         matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }],
       },
     },
-    { namespace: 'team-b', name: 'shop' },
     {},
   ];
   expect(parseExportPolicy(JSON.parse(JSON.stringify(good)))).toEqual(good);

@@ -2,35 +2,35 @@ import { type ClusterMatch, selectsCluster } from '../cluster-selection.ts';
 import type { LabelSelector } from '../label-selector.ts';
 import { type Peer, speaksFor } from './authority.ts';
 
-/** One entry of `CompositeBackend.spec.export.to`. Absent fields: any cluster, the exporter's own namespace and name. */
+/**
+ * Who may have a resource: entries of `CompositeBackend.spec.export.to` that lead to the namespace and name of the
+ * resource. Absent: any cluster.
+ */
 export interface ExportTarget {
   readonly clusters?: ClusterMatch;
-  readonly namespace?: string;
-  readonly name?: string;
 }
 
-/** Every cluster of the set, same namespace and name. */
+/** Every cluster of the set. */
 export const everyCluster: readonly ExportTarget[] = [{}];
 
 /**
- * `consumer` may take what `exporter` offers under `namespace`: some entry names it, and its certificate speaks
- * for the namespace that the entry leads to. Nobody gets its own back.
+ * `consumer` may take what `cluster` offers to composites of `namespace`: some entry names it, and its certificate
+ * speaks for that namespace. Nobody gets its own back.
  */
 export function isOfferedTo(
   consumer: Peer,
   offer: { readonly cluster: string; readonly namespace: string; readonly to: readonly ExportTarget[] },
 ): boolean {
-  if (consumer.cluster === offer.cluster) return false;
-  return offer.to.some(
-    (target) =>
-      selectsCluster(target.clusters ?? {}, consumer) &&
-      speaksFor(consumer, target.namespace ?? offer.namespace),
-  );
+  if (consumer.cluster === offer.cluster || !speaksFor(consumer, offer.namespace)) return false;
+  return offer.to.some(({ clusters = {} }) => selectsCluster(clusters, consumer));
 }
 
 const maxTargets = 16;
 
-/** What a peer sent as export policy; undefined when it is not one. Unknown fields are dropped. */
+/**
+ * What a peer sent as export policy; undefined when it is not one. Unknown fields are dropped, and with them the
+ * entries that say a namespace or name of their own: where they lead is not this resource.
+ */
 export function parseExportPolicy(value: unknown): readonly ExportTarget[] | undefined {
   if (!Array.isArray(value) || value.length > maxTargets) return undefined;
   const targets: ExportTarget[] = [];
@@ -40,11 +40,7 @@ export function parseExportPolicy(value: unknown): readonly ExportTarget[] | und
     if (!isTextOrAbsent(namespace) || !isTextOrAbsent(name)) return undefined;
     const match = clusters === undefined ? undefined : parseMatch(clusters);
     if (clusters !== undefined && !match) return undefined;
-    targets.push({
-      ...(match ? { clusters: match } : {}),
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(name === undefined ? {} : { name }),
-    });
+    if (namespace === undefined && name === undefined) targets.push(match ? { clusters: match } : {});
   }
   return targets;
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   type ContributionName,
   contributionGlob,
+  contributionKeyOf,
   formatContributionName,
   formatOriginName,
   originGlob,
@@ -38,6 +39,16 @@ test('names are parsed to what they were formatted from', () => {
   expect(text.startsWith(contributionGlob('demo', 'assignment', portKeyOf(name)).slice(0, -1))).toBe(true);
 });
 
+test('the publisher’s own name stands at the end where it is another one', () => {
+  const shard = { ...name, shard: '01', from: 'team-a/api.v1' };
+  const text = formatContributionName(shard);
+  expect(text.split('/v1/')[1]).toBe('shop/store.v2/udp-53/west.01:team-a:api.v1');
+  expect(parseRelayName(text)).toEqual({ kind: 'contribution', ...shard });
+  expect(contributionKeyOf(shard)).toBe('shop/store.v2/udp-53/west:team-a:api.v1');
+  expect(text.startsWith(contributionGlob('demo', 'assignment', portKeyOf(shard)).slice(0, -1))).toBe(true);
+  expect(text.lastIndexOf('/')).toBe(formatContributionName(name).lastIndexOf('/'));
+});
+
 test('anything else is not a name', () => {
   const base = formatContributionName(name);
   const wrong = [
@@ -59,6 +70,13 @@ test('anything else is not a name', () => {
     ` ${base}`,
     base.replace('ClusterLoadAssignment', 'Other'),
     formatContributionName({ ...name, type: 'cluster', shard: '0' }),
+    formatContributionName({ ...name, from: 'shop/store.v2' }),
+    formatContributionName({ ...name, from: `shop/${'a'.repeat(63)}${`.${'a'.repeat(63)}`.repeat(3)}` }),
+    base.replace('west', 'west:team-a'),
+    base.replace('west', 'west:team-a:'),
+    base.replace('west', 'west:team-a:api:x'),
+    base.replace('west', 'west:team-a:api.01:'),
+    `${formatOriginName({ set: 'demo', cluster: 'west' })}:team-a:api`,
     `${formatOriginName({ set: 'demo', cluster: 'west' })}.0`,
     base.replace('store.v2', `${'a'.repeat(63)}.`.repeat(20)),
   ];

@@ -38,7 +38,7 @@ const compositeProtocol: Unit<string | undefined> = {
     if (!facts) return undefined;
     const others = reader
       .list('Contribution', 'port', portKey)
-      .filter(({ cluster }) => cluster !== reader.config.cluster && isAdmitted(reader, facts, cluster));
+      .filter((c) => c.cluster !== reader.config.cluster && isAdmitted(reader, facts, c));
     return agreed([reader.unit(ownProtocol, portKey), ...others.map(({ appProtocol }) => appProtocol)]);
   },
 };

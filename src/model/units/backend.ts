@@ -53,8 +53,13 @@ function compositeBackend(reader: Reader, key: string, portKey: string, composit
   };
 }
 
-/** Until the relay has said everything, what other clusters contribute is unknown, and unknown is not empty. */
+/** Until the relay has said everything, what is known may be less than what data planes hold. */
 export function isWithheld(reader: Reader, facts: CompositeFacts, portKey: string): boolean {
   if (!reader.config.relay || facts.importFrom.length === 0) return false;
   return reader.get('Import', portKey)?.complete !== true;
+}
+
+/** What clusters contribute that are not known to contribute is unknown, and unknown is not empty. */
+export function isUnknown(reader: Reader, facts: CompositeFacts, portKey: string): boolean {
+  return isWithheld(reader, facts, portKey) || reader.get('Import', portKey)?.unanswered === true;
 }

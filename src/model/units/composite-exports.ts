@@ -1,8 +1,10 @@
+import type { ClusterSelector } from '../../api/composite-backend.ts';
 import type { Export } from '../compiled.ts';
 import { parseCompositePortKey } from '../keys.ts';
 import type { Unit } from '../reader.ts';
+import { byText } from '../sorted-map.ts';
 import { ownProtocol } from './app-protocol.ts';
-import { compositeFacts } from './composite-facts.ts';
+import { type CompositeSide, compositeFacts } from './composite-facts.ts';
 import { contributedPorts } from './composite-ports.ts';
 import { readyCount } from './local-endpoints.ts';
 import { parseKey } from './object-key.ts';
@@ -32,9 +34,20 @@ export const compositeExports: Unit<ReadonlyMap<string, Export>> = {
         ready: readyCount(endpoints),
         selected,
         endpoints,
-        to: facts.exportTo,
+        ...offeredTo(facts.exportTo),
       });
     }
     return exports;
   },
 };
+
+function offeredTo(sides: readonly CompositeSide[]): Pick<Export, 'to' | 'as'> {
+  const to: ClusterSelector[] = [];
+  const as = new Map<string, ClusterSelector[]>();
+  for (const { clusters, composite } of sides) {
+    if (composite === undefined) to.push(clusters);
+    else as.set(composite, [...(as.get(composite) ?? []), clusters]);
+  }
+  if (as.size === 0) return { to };
+  return { to, as: Object.fromEntries([...as].sort(([a], [b]) => byText(a, b))) };
+}

@@ -17,6 +17,13 @@ export interface CompositeMember {
   readonly path: string;
 }
 
+/** Composites of other clusters, at the other end of an import or export. */
+export interface CompositeSide {
+  readonly clusters: ClusterSelector;
+  /** `<namespace>/<name>` of the other composite, where it is not ours. */
+  readonly composite?: string;
+}
+
 /** What a composite says, apart from endpoints. */
 export interface CompositeFacts {
   readonly accepted: boolean;
@@ -25,10 +32,10 @@ export interface CompositeFacts {
   readonly members: readonly CompositeMember[];
   /** It has back ends of its own, found or not. */
   readonly contributes: boolean;
-  /** Clusters whose composite of the same namespace and name is merged. */
-  readonly importFrom: readonly ClusterSelector[];
-  /** Clusters that may take ours. */
-  readonly exportTo: readonly ClusterSelector[];
+  /** Whose composites are merged. */
+  readonly importFrom: readonly CompositeSide[];
+  /** Whose composites may take ours. */
+  readonly exportTo: readonly CompositeSide[];
   readonly policy: Backend['policy'];
   readonly order: readonly ClusterSelector[];
   readonly localThresholdPercent: number;
@@ -53,24 +60,17 @@ export const compositeFacts: Unit<CompositeFacts | undefined> = {
       const message = 'expected Even, PreferLocal or Ordered, found CapacityAware, which is not served yet';
       add('PolicyUnsupported', 'spec.distribution.policy', message);
     }
-    const peers = (list: readonly CompositePeer[], path: string) =>
-      list.flatMap(({ clusters = {}, namespace, name }, i) => {
-        const same =
-          (namespace ?? metadata.namespace) === metadata.namespace &&
-          (name ?? metadata.name) === metadata.name;
-        if (same) return [clusters];
-        const other = `${namespace ?? metadata.namespace}/${name ?? metadata.name}`;
-        const message = `expected the same namespace and name (${key}), found ${other}: other names are not served yet`;
-        add('PeerUnsupported', `${path}[${i}]`, message);
-        return [];
-      });
+    const side = ({ clusters = {}, namespace, name }: CompositePeer): CompositeSide => {
+      const composite = `${namespace ?? metadata.namespace}/${name ?? metadata.name}`;
+      return { clusters, ...(composite === key ? {} : { composite }) };
+    };
     return {
       accepted: policy !== 'CapacityAware',
       ports: spec.ports,
       members: membersOf(reader, record, add),
       contributes: spec.backends.length > 0,
-      importFrom: peers(spec.import.from, 'spec.import.from'),
-      exportTo: peers(spec.export.to, 'spec.export.to'),
+      importFrom: spec.import.from.map(side),
+      exportTo: spec.export.to.map(side),
       policy: policy === 'CapacityAware' ? 'Even' : policy,
       order: spec.distribution.order ?? [],
       localThresholdPercent: spec.distribution.localThresholdPercent,

@@ -12,7 +12,7 @@ function podsOf(reader: Reader, namespace: string, selector: LabelSelector): rea
 }
 
 /** The pods that an XEndpointSelector selects, by its key. */
-const selectedPods: Unit<readonly PodFacts[]> = {
+export const selectedPods: Unit<readonly PodFacts[]> = {
   name: 'selectedPods',
   compute: (reader, key) => {
     const selector = reader.get('XEndpointSelector', key)?.spec.selector;
@@ -21,7 +21,7 @@ const selectedPods: Unit<readonly PodFacts[]> = {
 };
 
 /** The pods of an XBackend of type EndpointSelector, by its key. */
-const backendPods: Unit<readonly PodFacts[]> = {
+export const backendPods: Unit<readonly PodFacts[]> = {
   name: 'backendPods',
   compute: (reader, key) => {
     const spec = reader.get('XBackend', key)?.spec;

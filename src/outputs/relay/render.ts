@@ -29,25 +29,57 @@ export interface PublishedResource extends Resource {
   readonly typeUrl: string;
 }
 
+/** A name under which an export is offered, and to whom. */
+interface Offer {
+  readonly namespace: string;
+  readonly composite: string;
+  /** The export's own name, where it is another one. */
+  readonly from?: string;
+  readonly to: Export['to'];
+}
+
 /**
- * What one exported port is on the link: its Cluster (there even without endpoints) and its partial assignments.
- * `mark` is our clock. The version covers the export policy as well, which rides beside: a relay that comes back
- * must not go on with an older policy.
+ * What one exported port is on the link, for each name of a consumer's composite that it is offered to: its Cluster
+ * (there even without endpoints) and its partial assignments. `mark` is our clock. The version covers the export
+ * policy as well, which rides beside: a relay that comes back must not go on with an older policy.
  */
 export function renderExport(exported: Export, from: Publisher, mark: number): readonly PublishedResource[] {
-  const { namespace, composite, protocol, port } = exported;
+  const shards = shardEndpoints(exported.endpoints);
+  return offersOf(exported).flatMap((offer) => renderOffer(exported, offer, shards, from, mark));
+}
+
+function offersOf({ namespace, composite, to, as = {} }: Export): readonly Offer[] {
+  const renamed = Object.entries(as).map(([other, clusters]): Offer => {
+    const [otherNamespace = '', otherName = ''] = other.split('/');
+    return {
+      namespace: otherNamespace,
+      composite: otherName,
+      from: `${namespace}/${composite}`,
+      to: clusters,
+    };
+  });
+  return to.length === 0 ? renamed : [{ namespace, composite, to }, ...renamed];
+}
+
+function renderOffer(
+  exported: Export,
+  { to, ...named }: Offer,
+  shards: ReturnType<typeof shardEndpoints>,
+  from: Publisher,
+  mark: number,
+): readonly PublishedResource[] {
+  const { protocol, port } = exported;
   const name = (type: ContributionName['type'], shard = ''): string =>
     formatContributionName({
       set: from.set,
       type,
-      namespace,
-      composite,
+      ...named,
       protocol,
       port,
       cluster: from.cluster,
       ...(shard === '' ? {} : { shard }),
     });
-  const policy = exported.to.map((clusters): ExportTarget => ({ clusters }));
+  const policy = to.map((clusters): ExportTarget => ({ clusters }));
   const policyHash = hash('sha256', JSON.stringify(policy), 'base64url').slice(0, 8);
   const metadata = encodeLinkFacts({ export: policy, path: [], mark });
   const resource = (typeUrl: string, named: string, body: Buffer): PublishedResource => ({
@@ -58,7 +90,6 @@ export function renderExport(exported: Export, from: Publisher, mark: number): r
     metadata,
   });
 
-  const shards = shardEndpoints(exported.endpoints);
   const cluster = codec('envoy.config.cluster.v3.Cluster').encode({
     name: name('cluster'),
     type: clusterType.eds,

@@ -17,6 +17,15 @@ export interface NodeAcks {
   readonly bypassed: boolean;
 }
 
+/** What a node holds of one Gateway. `Unknown`: nobody tells what its kernel has. */
+export interface NodeHolding {
+  readonly node: string;
+  readonly connected: boolean;
+  readonly holds: 'Yes' | 'No' | 'Unknown';
+  /** As docs/errors.md has them. */
+  readonly reason: 'Held' | 'AgentNotConnected' | 'NodeRefuses' | 'NodeBehind' | 'DataPlaneBypassed';
+  readonly message: string;
+}
 const noneRefused: ReadonlyMap<string, Refused> = new Map();
 
 interface NodeRecord {
@@ -118,6 +127,16 @@ export class AckTracker {
     return this.#ledger.evaluate(counted);
   }
 
+  /** What each node holds of a Gateway (`<namespace>/<name>`): every node that is Ready or was ever connected. */
+  holding(gateway: string): readonly NodeHolding[] {
+    const use = this.#ledger.useOf(gateway);
+    const names = [...new Set([...this.#nodes.keys(), ...(this.#ready ?? [])])].sort();
+    return names.map((node) => {
+      const record = this.#nodes.get(node);
+      return { node, connected: record?.session !== undefined, ...holdingOf(record, use) };
+    });
+  }
+
   snapshot(): readonly NodeAcks[] {
     return [...this.#nodes]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -198,4 +217,32 @@ export class AckSession {
   get #isCurrent(): boolean {
     return this.#record.session === this;
   }
+}
+
+function holdingOf(
+  record: NodeRecord | undefined,
+  use: GatewayUse | undefined,
+): Pick<NodeHolding, 'holds' | 'reason' | 'message'> {
+  if (!record?.session) {
+    const before = record ? 'what it held last stays in force, and no change arrives' : 'it never was';
+    return {
+      holds: 'Unknown',
+      reason: 'AgentNotConnected',
+      message: `its agent is not connected: ${before}`,
+    };
+  }
+  if (record.bypassed) {
+    const message = 'packets of pods do not pass its table';
+    return { holds: 'No', reason: 'DataPlaneBypassed', message };
+  }
+  const names = new Set([...(use?.listeners.keys() ?? []), ...(use?.backends ?? [])]);
+  const refused = [...record.refused.values()].find(({ name }) => names.has(name));
+  if (refused) {
+    const message = `it refuses ${refused.name}: ${refused.message}`;
+    return { holds: 'No', reason: 'NodeRefuses', message };
+  }
+  if (record.session.position < (use?.position ?? 0)) {
+    return { holds: 'No', reason: 'NodeBehind', message: 'it has not acknowledged this generation yet' };
+  }
+  return { holds: 'Yes', reason: 'Held', message: 'it holds this generation' };
 }

@@ -73,6 +73,11 @@ export class ProgrammingLedger {
     }
   }
 
+  /** What was rendered last for a Gateway (`<namespace>/<name>`). */
+  useOf(gateway: string): GatewayUse | undefined {
+    return this.#lines.get(gateway)?.use;
+  }
+
   /** The same object as before for what did not change. */
   evaluate(nodes: readonly CountedNode[]): ReadonlyMap<string, Programming> {
     const bypassed = nodes.some((n) => n.bypassed);

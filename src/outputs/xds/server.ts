@@ -26,6 +26,8 @@ export interface XdsServerOptions {
   readonly credentials: ServerCredentials;
   /** Who calls. A throw or undefined: it is refused. */
   readonly identify: (call: BytesCall) => PeerIdentity | undefined;
+  /** A stream was taken; what it returns is called at its end. */
+  readonly onStream?: (call: BytesCall) => () => void;
   readonly log: ResourceLog;
   /** What this peer may see; undefined: nothing is for it, it is refused. */
   readonly views: (peer: PeerIdentity) => View | undefined;
@@ -118,6 +120,7 @@ function accept(
       });
       name = stream.name;
       streams.add(stream);
+      const ended = options.onStream?.(call);
       // The client learns at once that it was taken, before there is anything to tell.
       call.sendMetadata(new Metadata());
       return {
@@ -125,6 +128,7 @@ function accept(
         closed: () => {
           streams.delete(stream);
           stream.close();
+          ended?.();
         },
       };
     },

@@ -3,12 +3,15 @@ import type { Compiled, Touched } from '../../model/compiled.ts';
 import type { Change } from '../../model/inputs.ts';
 import { PublishLink } from '../../outputs/relay/publish-link.ts';
 import { PublishedState } from '../../outputs/relay/published-state.ts';
+import type { CertificateWatch } from '../../runtime/certificate-watch.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { channelCredentials } from '../../runtime/tls.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
+import { type LoadedPeers, loadPeers, PeerFile } from '../../sources/relay/peer-file.ts';
 import { RelaySource } from '../../sources/relay/relay-source.ts';
+import type { RelayLine } from './api.ts';
 
 export interface ControllerRelaysOptions {
   readonly set: string;
@@ -21,6 +24,10 @@ export interface ControllerRelaysOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly epoch: number;
+  readonly certificates: CertificateWatch;
+  readonly state: string;
+  /** Data planes were programmed by an earlier process. */
+  readonly hadDataPlanes: boolean;
   readonly onChanges: (changes: readonly Change[]) => void;
 }
 
@@ -38,8 +45,9 @@ export class ControllerRelays {
   readonly #state: PublishedState;
   readonly #links: readonly PublishLink[];
   readonly #clients: readonly Client[];
+  readonly #file: PeerFile;
 
-  constructor(options: ControllerRelaysOptions) {
+  constructor(options: ControllerRelaysOptions, loaded: LoadedPeers) {
     const { set, cluster, network, relays, clock, random, log, metrics, epoch } = options;
     this.#state = new PublishedState({ set, cluster, network, epoch, clock });
     this.source = new RelaySource({
@@ -50,8 +58,16 @@ export class ControllerRelays {
       log,
       metrics,
       onChanges: options.onChanges,
+      earlier: { ...loaded, isLost: isLost(options, loaded) },
+      onKept: () => this.#file.changed(),
     });
-    const credentials = channelCredentials(options.tls, { set, roles: ['relay'] });
+    this.#file = new PeerFile({ stateFolder: options.state, source: this.source, clock, log, metrics });
+    this.#file.changed();
+    const credentials = channelCredentials(
+      options.tls,
+      { set, roles: ['relay'] },
+      { dialled: (raw) => options.certificates.dialled(raw) },
+    );
     this.#clients = relays.map((target) => new Client(target, credentials, channelOptions));
     this.#links = this.#clients.map(
       (client, i) =>
@@ -73,16 +89,38 @@ export class ControllerRelays {
     this.source.dial(this.#clients, random);
   }
 
+  /** What an earlier process was told goes to the model before anything is compiled. Never rejects. */
+  static async open(options: ControllerRelaysOptions): Promise<ControllerRelays> {
+    const loaded = await loadPeers(options.state, options);
+    const { log } = options;
+    if (loaded.kept) {
+      log.info({ ports: loaded.kept.ports.length }, 'what peers gave is in force until they are heard');
+    } else if (isLost(options, loaded)) {
+      const error = loaded.fault ?? 'it is missing, and nodes were programmed before';
+      log.warn({ error }, 'what peers gave is lost: what is imported is withheld until a relay answers');
+    } else if (loaded.fault) log.warn({ error: loaded.fault }, 'what peers gave is lost; no node needs it');
+    return new ControllerRelays(options, loaded);
+  }
+
   /** The first call says that we are complete. */
   update(compiled: Pick<Compiled, 'imports' | 'exports'>, touched: Touched | undefined): void {
     if (!touched || touched.imports.size > 0) this.source.setImports(compiled.imports);
     if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports, touched?.exports);
   }
 
-  close(): void {
+  /** Which relays are heard now. */
+  get states(): readonly RelayLine[] {
+    return this.source.states;
+  }
+
+  async close(): Promise<void> {
     for (const link of this.#links) link.close();
     this.source.close();
     this.#state.close();
     for (const client of this.#clients) client.close();
+    await this.#file.close();
   }
 }
+
+const isLost = ({ hadDataPlanes }: ControllerRelaysOptions, { kept }: LoadedPeers): boolean =>
+  !kept && hadDataPlanes;

@@ -21,6 +21,13 @@ type Cluster = (typeof clusters)[number];
 type Op =
   | { readonly op: 'export'; readonly cluster: Cluster; readonly composite: string; readonly count: number }
   | { readonly op: 'policy'; readonly cluster: Cluster; readonly composite: string; readonly isOpen: boolean }
+  /** Also, or no longer, offered to composites of another name. */
+  | {
+      readonly op: 'alias';
+      readonly cluster: Cluster;
+      readonly composite: string;
+      readonly other: string | undefined;
+    }
   | { readonly op: 'restart' | 'cut'; readonly cluster: Cluster }
   | { readonly op: 'members'; readonly isListed: boolean; readonly cluster: Cluster }
   | { readonly op: 'import'; readonly composites: readonly string[] }
@@ -41,6 +48,17 @@ const anyOp: fc.Arbitrary<Op> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ op: fc.constant('policy' as const), cluster, composite, isOpen: fc.boolean() }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .record({
+        op: fc.constant('alias' as const),
+        cluster,
+        composite,
+        other: fc.option(composite, { nil: undefined }),
+      })
+      .filter(({ composite: own, other }) => own !== other),
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constantFrom('restart' as const, 'cut' as const), cluster }) },
   {
@@ -84,6 +102,8 @@ class World {
         return this.#export(op.cluster, op.composite, op.count);
       case 'policy':
         return this.#policy(op.cluster, op.composite, op.isOpen);
+      case 'alias':
+        return this.#alias(op.cluster, op.composite, op.other);
       case 'restart':
         this.publishers.get(op.cluster)?.stop();
         return this.#start(op.cluster);
@@ -129,8 +149,12 @@ class World {
   expected(): Record<string, number> {
     const wanted: Record<string, number> = {};
     for (const c of this.listed) {
-      for (const [port, { endpoints, to }] of this.exports.get(c) ?? []) {
+      for (const [port, { composite: name, endpoints, to, as = {} }] of this.exports.get(c) ?? []) {
         if (this.imports.has(port) && to[0]?.names === undefined) wanted[`${port}/${c}`] = endpoints.length;
+        for (const other of Object.keys(as)) {
+          if (this.imports.has(`${other}/tcp-80`))
+            wanted[`${other}/tcp-80/${c}:shop:${name}`] = endpoints.length;
+        }
       }
     }
     return wanted;
@@ -157,9 +181,22 @@ class World {
   #export(c: Cluster, name: string, count: number): void {
     const mine = this.exports.get(c) as Map<string, Export>;
     const port = portOf(name);
-    const to = mine.get(port)?.to ?? [{}];
+    const { to = [{}], as } = mine.get(port) ?? {};
+    const policy = { to, ...(as ? { as } : {}) };
     if (count < 0) mine.delete(port);
-    else mine.set(port, store(addresses(count, c === 'west' ? 1 : 2), { composite: name, to }));
+    else mine.set(port, store(addresses(count, c === 'west' ? 1 : 2), { composite: name, ...policy }));
+    this.publishers.get(c)?.state.update(new Map(mine), new Set([port]));
+  }
+
+  #alias(c: Cluster, name: string, other: string | undefined): void {
+    const mine = this.exports.get(c) as Map<string, Export>;
+    const port = portOf(name);
+    const { as: _, ...before } = mine.get(port) ?? {};
+    if (!('to' in before)) return;
+    mine.set(port, {
+      ...(before as Export),
+      ...(other === undefined ? {} : { as: { [`shop/${other}`]: [{}] } }),
+    });
     this.publishers.get(c)?.state.update(new Map(mine), new Set([port]));
   }
 

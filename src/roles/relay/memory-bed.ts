@@ -7,7 +7,7 @@ import { AppError } from '../../runtime/errors.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
-import { RelaySource } from '../../sources/relay/relay-source.ts';
+import { RelaySource, type RelaySourceOptions } from '../../sources/relay/relay-source.ts';
 import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts';
 import { type DeltaResource, decodeDeltaResponse, encodeDeltaRequest } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
@@ -48,6 +48,11 @@ export class RelayMemoryBed {
     return new Consumer(this, peer, ports);
   }
 
+  /** `ports` undefined: what it imports is not known yet. */
+  restarted(peer: PeerIdentity, earlier: Earlier, ports?: readonly string[]): Consumer {
+    return new Consumer(this, peer, ports, earlier);
+  }
+
   /** West exports, east imports the store; both are members of the hub, linked and settled. */
   async pair(...exports: Export[]) {
     const hub = this.hub('east', 'west');
@@ -65,6 +70,8 @@ export class RelayMemoryBed {
     return this.net.settle();
   }
 }
+
+type Earlier = NonNullable<RelaySourceOptions['earlier']>;
 
 /** Delivers messages one at a time; `settle` until nothing is under way. */
 class Network {
@@ -219,11 +226,17 @@ export class Publisher {
 export class Consumer extends Records {
   readonly peer: PeerIdentity;
   readonly source: RelaySource;
+  readonly metrics = new Metrics();
   readonly bytes: Buffer[] = [];
   readonly #bed: RelayMemoryBed;
   readonly #close: (() => void)[] = [];
 
-  constructor(bed: RelayMemoryBed, peer: PeerIdentity, ports: readonly string[]) {
+  constructor(
+    bed: RelayMemoryBed,
+    peer: PeerIdentity,
+    ports: readonly string[] | undefined,
+    earlier: Earlier = { contactUntil: 0, isLost: false },
+  ) {
     super();
     this.#bed = bed;
     this.peer = peer;
@@ -233,10 +246,11 @@ export class Consumer extends Records {
       relays: bed.relays,
       clock: bed.clock,
       log: silentLog,
-      metrics: new Metrics(),
+      metrics: this.metrics,
+      earlier,
       onChanges: (changes) => this.take(changes),
     });
-    this.source.setImports(new Set(ports));
+    if (ports) this.source.setImports(new Set(ports));
   }
 
   /** `at`: which of its relays this is. */

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import type { Export, Touched } from '../../model/compiled.ts';
 import type { Change, Contribution, Origin, RemoteEndpoint } from '../../model/inputs.ts';
 import { CaFolder } from '../../runtime/ca-folder.ts';
+import { CertificateWatch } from '../../runtime/certificate-watch.ts';
 import type { IssueOptions } from '../../runtime/certificates.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
+import { type LoadedPeers, loadPeers } from '../../sources/relay/peer-file.ts';
 import { ControllerRelays } from '../controller/relays.ts';
 import { type Relay, type StartRelayOptions, startRelay } from '../relay.ts';
 
@@ -22,7 +24,7 @@ export class RelayTestBed {
   #port = 0;
 
   async close(): Promise<void> {
-    for (const member of this.#members) member.stop();
+    await Promise.all(this.#members.map((member) => member.stop()));
     await this.relay?.close();
     rmSync(this.dir, { recursive: true });
   }
@@ -76,11 +78,14 @@ export class RelayTestBed {
     identity: Partial<IssueOptions> = {},
     clock: Clock = systemClock,
   ): Promise<TestMember> {
+    const state = join(this.dir, `${cluster}-state`);
     const member = new TestMember({
       cluster,
       target: `127.0.0.1:${this.#port}`,
       tls: await this.issue(cluster, identity),
+      state,
       clock,
+      loaded: await loadPeers(state, { set: 'demo', cluster }),
     });
     this.#members.push(member);
     return member;
@@ -96,6 +101,7 @@ const untouched: Touched = {
   claims: nothing,
   exports: nothing,
   imports: nothing,
+  probes: nothing,
 };
 
 /** The records that a member got. */
@@ -133,10 +139,20 @@ export class TestMember extends Records {
   #imported: ReadonlySet<string> = nothing;
   #exported: ReadonlyMap<string, Export> | undefined;
 
-  constructor(options: { cluster: string; target: string; tls: TlsFiles; clock: Clock }) {
+  constructor(options: {
+    cluster: string;
+    target: string;
+    tls: TlsFiles;
+    state: string;
+    clock: Clock;
+    loaded: LoadedPeers;
+  }) {
     super();
-    const { cluster, target, tls, clock } = options;
-    this.links = new ControllerRelays({
+    const { cluster, target, tls, state, clock, loaded } = options;
+    const links = {
+      state,
+      hadDataPlanes: false,
+      certificates: new CertificateWatch({ own: tls.cert, clock, log: silentLog, metrics: this.metrics }),
       epoch: clock.now(),
       set: 'demo',
       cluster,
@@ -145,10 +161,11 @@ export class TestMember extends Records {
       tls,
       clock,
       random: () => 0.5,
-      log: { ...silentLog, warn: (fields) => void this.#warnings.push(JSON.stringify(fields)) },
+      log: { ...silentLog, warn: (fields: object) => void this.#warnings.push(JSON.stringify(fields)) },
       metrics: this.metrics,
-      onChanges: (changes) => this.take(changes),
-    });
+      onChanges: (changes: readonly Change[]) => this.take(changes),
+    };
+    this.links = new ControllerRelays(links, loaded);
   }
 
   /** The last warning, as JSON. */
@@ -156,8 +173,8 @@ export class TestMember extends Records {
     return this.#warnings.at(-1) ?? '';
   }
 
-  stop(): void {
-    this.links.close();
+  stop(): Promise<void> {
+    return this.links.close();
   }
 
   import(...ports: readonly string[]): void {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Export } from '../../model/compiled.ts';
 import type { RemoteEndpoint } from '../../model/inputs.ts';
+import { decodeLinkFacts } from '../../model/relay/link-metadata.ts';
 import { type ContributionName, parseRelayName } from '../../model/relay/names.ts';
 import { renderExport } from '../../outputs/relay/render.ts';
 import type { AssignmentMessage } from '../../wire/proto/messages.ts';
@@ -49,19 +50,23 @@ test('what is rendered is read back, in any order of its parts', () => {
       );
       const contents = new LinkContents();
       const port = `shop/store/${exported.protocol.toLowerCase()}-53`;
-      for (const { name, typeUrl, body } of resources) {
+      for (const { name, version = '', typeUrl, body } of resources) {
+        const told = { name, version, body };
         const parsed = parseRelayName(name) as ContributionName;
         expect(contents.contribution(port, 'west')).toBeUndefined();
         if (typeUrl === typeUrls.cluster) {
           const facts = decodeCluster(body, name);
-          if (!(facts instanceof BadContent)) contents.setFacts(parsed, facts);
+          if (!(facts instanceof BadContent)) contents.setFacts(parsed, facts, told);
         } else {
           const shard = decodeShard(body, { name, cluster: 'west', limit: 100 });
-          if (!(shard instanceof BadContent)) contents.setShard(parsed, shard);
+          if (!(shard instanceof BadContent)) contents.setShard(parsed, shard, told);
         }
       }
       const { to: _, kinds: __, ...rest } = exported;
       expect(contents.contribution(port, 'west')).toEqual({ cluster: 'west', ...rest });
+      expect([...contents.told()].map((t) => t.name).sort()).toEqual(resources.map((r) => r.name).sort());
+      for (const { name } of resources) contents.remove(parseRelayName(name) as ContributionName);
+      expect([...contents.told()]).toEqual([]);
     }),
     { numRuns: 50 },
   );
@@ -75,6 +80,23 @@ test('equal exports give equal bytes and versions; the policy is part of the ver
   expect(versions(structuredClone(exported), 9)).toEqual(versions(exported, 5));
   const narrower = versions({ ...exported, to: [{ names: ['east'] }] }, 5);
   for (const [i, version] of versions(exported, 5).entries()) expect(narrower[i]).not.toBe(version);
+});
+
+test('under another name the same is told to whom that is offered, and nothing else is', () => {
+  const from = { set: 'demo', cluster: 'west', network: 'n1' };
+  const [exported] = fc.sample(arbitraryExport, { numRuns: 1, seed: 1 }) as [Export];
+  const only = { ...exported, to: [], as: { 'team-b/shop': [{ names: ['east'] }] } };
+  const both = renderExport({ ...only, to: [{}] }, from, 5);
+  const renamed = renderExport(only, from, 5);
+  expect(renamed.map((r) => r.name)).toEqual(
+    renderExport(exported, from, 5).map(
+      (r) => `${r.name.replace('/shop/store/', '/team-b/shop/')}:shop:store`,
+    ),
+  );
+  expect(both.filter((r) => r.name.includes('/team-b/'))).toEqual(renamed);
+  for (const { metadata } of renamed) {
+    expect(decodeLinkFacts(metadata)?.export).toEqual([{ clusters: { names: ['east'] } }]);
+  }
 });
 
 const name = 'xdstp://demo/envoy.config.endpoint.v3.ClusterLoadAssignment/v1/shop/store/tcp-80/west';

@@ -1,13 +1,28 @@
 import type { Contribution, RemoteEndpoint } from '../../model/inputs.ts';
-import { type ContributionName, portKeyOf } from '../../model/relay/names.ts';
+import { contributionSource } from '../../model/keys.ts';
+import {
+  type ContributionName,
+  contributionKeyOf,
+  formatContributionName,
+  portKeyOf,
+} from '../../model/relay/names.ts';
 import type { OriginStatus } from '../../model/relay/origin-status.ts';
 import type { ContributionFacts } from './decode.ts';
+
+/** A resource as it came. */
+export interface Told {
+  readonly name: string;
+  readonly version: string;
+  readonly body: Uint8Array;
+}
 
 /** A cluster's part of a port, as one relay told it. */
 interface Parts {
   readonly name: ContributionName;
   facts: ContributionFacts | undefined;
   readonly shards: Map<string, readonly RemoteEndpoint[]>;
+  /** By name. */
+  readonly told: Map<string, Told>;
   /** All parts were there once; from then on each change counts at once. */
   whole: boolean;
   record: Contribution | undefined;
@@ -15,6 +30,8 @@ interface Parts {
 
 export interface HeardOrigin {
   readonly status: OriginStatus;
+  /** The status as it came. */
+  readonly body: Uint8Array;
   /** Epoch milliseconds of our clock. */
   readonly heardAt: number;
   /** Number of the link's connection. */
@@ -26,35 +43,40 @@ export interface HeardOrigin {
 /** What one relay has told. It stays when the link is lost. */
 export class LinkContents {
   readonly origins = new Map<string, HeardOrigin>();
+  /** Port key → source → parts. */
   readonly #ports = new Map<string, Map<string, Parts>>();
   /** Not whole yet. */
   readonly #partial = new Set<Parts>();
 
-  setFacts(name: ContributionName, facts: ContributionFacts): void {
+  setFacts(name: ContributionName, facts: ContributionFacts, told: Told): void {
     const parts = this.#parts(name);
     parts.facts = facts;
+    parts.told.set(told.name, told);
     this.#changed(parts);
   }
 
-  setShard(name: ContributionName, endpoints: readonly RemoteEndpoint[]): void {
+  setShard(name: ContributionName, endpoints: readonly RemoteEndpoint[], told: Told): void {
     const parts = this.#parts(name);
     parts.shards.set(name.shard ?? '', endpoints);
+    parts.told.set(told.name, told);
     this.#changed(parts);
   }
 
   remove(name: ContributionName): void {
     const key = portKeyOf(name);
-    const parts = this.#ports.get(key)?.get(name.cluster);
+    const source = contributionSource(name.cluster, name.from);
+    const parts = this.#ports.get(key)?.get(source);
     if (!parts) return;
     if (name.type === 'cluster') parts.facts = undefined;
     else parts.shards.delete(name.shard ?? '');
-    if (!parts.facts && parts.shards.size === 0) this.#forget(key, name.cluster);
+    parts.told.delete(formatContributionName(name));
+    if (!parts.facts && parts.shards.size === 0) this.#forget(key, source);
     else this.#changed(parts);
   }
 
   /** Everything of a port is forgotten: it is not asked for any more. */
   forgetPort(portKey: string): void {
-    for (const cluster of [...(this.#ports.get(portKey)?.keys() ?? [])]) this.#forget(portKey, cluster);
+    for (const source of [...(this.#ports.get(portKey)?.keys() ?? [])]) this.#forget(portKey, source);
   }
 
   /** Something is held of this port's Clusters, or assignments. */
@@ -81,27 +103,48 @@ export class LinkContents {
   }
 
   /** Undefined: none, or not all of it has come yet. */
-  contribution(portKey: string, cluster: string): Contribution | undefined {
-    const parts = this.#ports.get(portKey)?.get(cluster);
+  contribution(portKey: string, source: string): Contribution | undefined {
+    const parts = this.#ports.get(portKey)?.get(source);
     if (!parts?.whole || !parts.facts) return undefined;
     parts.record ??= assemble(parts.name, parts.facts, parts.shards);
     return parts.record;
   }
 
+  /** The resources behind every contribution that counts. */
+  *told(): Generator<Told> {
+    for (const clusters of this.#ports.values()) {
+      for (const parts of clusters.values()) if (parts.whole) yield* parts.told.values();
+    }
+  }
+
   /** Anything of this cluster is held. */
   hasAnyOf(cluster: string): boolean {
-    for (const clusters of this.#ports.values()) if (clusters.has(cluster)) return true;
-    return false;
+    return this.keysOf(cluster).next().done === false;
+  }
+
+  /** Keys of what is held of this cluster, in part or whole. */
+  *keysOf(cluster: string): Generator<string> {
+    for (const sources of this.#ports.values()) {
+      for (const { name } of sources.values()) if (name.cluster === cluster) yield contributionKeyOf(name);
+    }
   }
 
   #parts(name: ContributionName): Parts {
     const key = portKeyOf(name);
-    const clusters = this.#ports.get(key) ?? new Map<string, Parts>();
-    this.#ports.set(key, clusters);
-    const known = clusters.get(name.cluster);
+    const source = contributionSource(name.cluster, name.from);
+    const sources = this.#ports.get(key) ?? new Map<string, Parts>();
+    this.#ports.set(key, sources);
+    const known = sources.get(source);
     if (known) return known;
-    const made: Parts = { name, facts: undefined, shards: new Map(), whole: false, record: undefined };
-    clusters.set(name.cluster, made);
+    const made: Parts = {
+      name,
+      facts: undefined,
+      shards: new Map(),
+      told: new Map(),
+      whole: false,
+      record: undefined,
+    };
+    sources.set(source, made);
     this.#partial.add(made);
     return made;
   }
@@ -112,12 +155,12 @@ export class LinkContents {
     if (parts.whole) this.#partial.delete(parts);
   }
 
-  #forget(portKey: string, cluster: string): void {
-    const clusters = this.#ports.get(portKey);
-    const parts = clusters?.get(cluster);
+  #forget(portKey: string, source: string): void {
+    const sources = this.#ports.get(portKey);
+    const parts = sources?.get(source);
     if (parts) this.#partial.delete(parts);
-    clusters?.delete(cluster);
-    if (clusters?.size === 0) this.#ports.delete(portKey);
+    sources?.delete(source);
+    if (sources?.size === 0) this.#ports.delete(portKey);
   }
 }
 
@@ -133,12 +176,13 @@ function assemble(
       byAddress.set(`${endpoint.addresses.join(' ')} ${endpoint.port}`, endpoint);
     }
   }
-  const { cluster, namespace, composite, protocol, port } = name;
+  const { cluster, namespace, composite, from, protocol, port } = name;
   const endpoints = [...byAddress].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
   return {
     cluster,
     namespace,
     composite,
+    ...(from === undefined ? {} : { from }),
     protocol,
     port,
     ...(facts.appProtocol === undefined ? {} : { appProtocol: facts.appProtocol }),

@@ -3,6 +3,7 @@ import type { Refused } from '../../model/relay/authority.ts';
 import {
   type ContributionName,
   contributionGlob,
+  contributionKeyOf,
   originGlob,
   parseRelayName,
   portKeyOf,
@@ -23,11 +24,12 @@ import {
   type Upsert,
 } from '../xds/delta-client-stream.ts';
 import { BadContent, decodeCluster, decodeShard } from './decode.ts';
-import { LinkContents } from './link-contents.ts';
+import type { KeptLink } from './kept-peers.ts';
+import { LinkContents, type Told } from './link-contents.ts';
 
 /** What a message from the relay touched. */
 export interface LinkTouched {
-  /** `<port key>/<cluster>` */
+  /** Keys of records. */
   readonly contributions: ReadonlySet<string>;
   readonly origins: ReadonlySet<string>;
   /** Some port may be answered completely now. */
@@ -92,6 +94,36 @@ export class RelayLink {
   /** Number of the connection; each has another. */
   get connection(): number {
     return this.#connection;
+  }
+
+  /** All that counts of what it told. */
+  get kept(): KeptLink {
+    const origins = [...this.contents.origins].map(([cluster, { body, isGone }]) => ({
+      cluster,
+      body,
+      isGone,
+    }));
+    return { resources: [...this.contents.told()], origins };
+  }
+
+  /** What an earlier process was told counts as if this one had been told it, on a connection that is lost. */
+  restore(ports: ReadonlySet<string>, { resources, origins }: KeptLink): void {
+    this.setPorts(ports);
+    for (const { cluster, body, isGone } of origins) {
+      try {
+        const status = decodeOriginStatus(body);
+        this.contents.origins.set(cluster, { status, body, heardAt: 0, connection: 0, isGone });
+      } catch {
+        // It will be told again.
+      }
+    }
+    for (const resource of resources) {
+      const name = parseRelayName(resource.name);
+      if (name?.kind !== 'contribution' || name.cluster === this.#options.cluster) continue;
+      if (!this.#ports.has(portKeyOf(name)) || this.#putPart(name, resource)) continue;
+      this.#stream.restore(typeUrlOf[name.type], [[resource.name, resource.version]]);
+    }
+    this.contents.settle();
   }
 
   dial(client: Client, random: () => number): void {
@@ -190,7 +222,7 @@ export class RelayLink {
     if (token !== this.#barrier) return;
     this.#passed = true;
     this.#asking = false;
-    const contributions = new Set(this.contents.settle().map((name) => `${portKeyOf(name)}/${name.cluster}`));
+    const contributions = new Set(this.contents.settle().map(contributionKeyOf));
     const origins = new Set<string>();
     for (const [cluster, heard] of this.contents.origins) {
       if (heard.isGone || heard.connection === this.#connection || this.contents.hasAnyOf(cluster)) continue;
@@ -234,7 +266,7 @@ export class RelayLink {
     if (name.kind === 'origin') {
       if (typeUrl !== typeUrls.originStatus) return { reason: 'type', message: 'expected an OriginStatus' };
       try {
-        this.#hear(name.cluster, decodeOriginStatus(upsert.body));
+        this.#hear(name.cluster, decodeOriginStatus(upsert.body), upsert.body);
         origins.add(name.cluster);
         return undefined;
       } catch {
@@ -245,16 +277,24 @@ export class RelayLink {
     if (typeUrl !== typeUrlOf[name.type]) return { reason: 'type', message: `expected a ${name.type}` };
     if (!this.#ports.has(port)) return undefined;
     const refused = this.#putPart(name, upsert);
-    if (!refused) contributions.add(`${port}/${name.cluster}`);
+    if (!refused) contributions.add(contributionKeyOf(name));
     return refused;
   }
 
   /** A relay repeats the last status of an origin on each new stream: what was heard before is no heartbeat. */
-  #hear(cluster: string, status: OriginStatus): void {
+  #hear(cluster: string, status: OriginStatus, received: Uint8Array): void {
     const before = this.contents.origins.get(cluster);
     const isOld = before?.status.epoch === status.epoch && before.status.sentAt === status.sentAt;
     const heardAt = isOld ? before.heardAt : this.#options.clock.now();
-    this.contents.origins.set(cluster, { status, heardAt, connection: this.#connection, isGone: false });
+    // A copy: what came is a part of a whole message.
+    const body = Buffer.from(received);
+    this.contents.origins.set(cluster, {
+      status,
+      body,
+      heardAt,
+      connection: this.#connection,
+      isGone: false,
+    });
   }
 
   #forget(cluster: string): void {
@@ -262,17 +302,19 @@ export class RelayLink {
     if (heard) this.contents.origins.set(cluster, { ...heard, connection: this.#connection, isGone: true });
   }
 
-  #putPart(name: ContributionName, { name: text, body }: Upsert): Refused | undefined {
+  #putPart(name: ContributionName, { name: text, version, body: received }: Told): Refused | undefined {
+    const body = Buffer.from(received);
+    const told = { name: text, version, body };
     if (name.type === 'cluster') {
       const facts = decodeCluster(body, text);
       if (facts instanceof BadContent) return { reason: 'content', message: facts.message };
-      this.contents.setFacts(name, facts);
+      this.contents.setFacts(name, facts, told);
       return undefined;
     }
     const limit = defaultLimits.endpointsPerShard;
     const endpoints = decodeShard(body, { name: text, cluster: name.cluster, limit });
     if (endpoints instanceof BadContent) return { reason: 'content', message: endpoints.message };
-    this.contents.setShard(name, endpoints);
+    this.contents.setShard(name, endpoints, told);
     return undefined;
   }
 
@@ -286,7 +328,7 @@ export class RelayLink {
       origins.add(name.cluster);
     } else {
       this.contents.remove(name);
-      contributions.add(`${portKeyOf(name)}/${name.cluster}`);
+      contributions.add(contributionKeyOf(name));
     }
   }
 }

@@ -1,9 +1,11 @@
 import type { Client } from '@grpc/grpc-js';
 import type { Change, Contribution, Origin } from '../../model/inputs.ts';
+import { portKeyOf } from '../../model/relay/names.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type AppError, messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import type { KeptPeers } from './kept-peers.ts';
 import { type LinkTouched, RelayLink } from './relay-link.ts';
 
 export interface RelaySourceOptions {
@@ -15,12 +17,27 @@ export interface RelaySourceOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly onChanges: (changes: readonly Change[]) => void;
+  /** What an earlier process was told; it is in force at once. */
+  readonly earlier?: {
+    readonly kept?: KeptPeers;
+    /** Clusters that are not Stale in `kept` were heard until about then, epoch milliseconds. */
+    readonly contactUntil: number;
+    /**
+     * There was an earlier process, and what it was told is not known: data planes may hold more than we know. What
+     * is imported from the start is withheld until a relay has answered.
+     */
+    readonly isLost: boolean;
+  };
+  /** `kept` has changed. */
+  readonly onKept?: () => void;
 }
 
 /** After this time without a heartbeat of an origin nothing is known of it any more. */
 const staleAfterMs = 6_000;
 /** With several relays: how long one that does not answer is waited for, when another has answered. */
 const patienceMs = 15_000;
+/** How long a new import waits for the first answer before our own endpoints serve without those of others. */
+const aloneMs = 3_000;
 
 /**
  * What other clusters contribute to the ports that are imported, as input records. A lost relay or cluster makes
@@ -32,6 +49,11 @@ export class RelaySource {
   /** Port key → when it was asked for. */
   readonly #ports = new Map<string, number>();
   readonly #incomplete = new Set<string>();
+  /** Of these: nobody ever answered, and our own endpoints serve without waiting. */
+  readonly #alone = new Set<string>();
+  /** Of these: data planes may hold what an earlier process was told. */
+  readonly #inherited = new Set<string>();
+  #started = false;
   readonly #contributions = new Map<string, Contribution>();
   readonly #origins = new Map<string, Origin>();
   /** Whose word counted last for an origin. */
@@ -69,10 +91,38 @@ export class RelaySource {
         }),
     );
     up.set(0);
+    if (options.earlier?.kept) this.#restore(options.earlier.kept, options.earlier.contactUntil);
+  }
+
+  /** For the next process. Undefined: what an earlier one was told is lost, and not all of it is known again. */
+  get kept(): KeptPeers | undefined {
+    const { set, cluster, earlier } = this.#options;
+    if (earlier?.isLost && (!this.#started || this.#inherited.size > 0)) return undefined;
+    return {
+      set,
+      cluster,
+      ports: [...this.#ports.keys()].filter((port) => !this.#incomplete.has(port)).sort(),
+      unanswered: [...this.#alone].sort(),
+      staleSince: new Map(
+        [...this.#origins].flatMap(([name, o]) => (o.state === 'Stale' ? [[name, o.staleSince]] : [])),
+      ),
+      links: new Map(this.#links.map((link) => [link.target, link.kept])),
+    };
+  }
+
+  /** Another cluster is heard now. */
+  get hasContact(): boolean {
+    for (const { state } of this.#origins.values()) if (state !== 'Stale') return true;
+    return false;
   }
 
   get links(): readonly RelayLink[] {
     return this.#links;
+  }
+
+  /** Which relays are heard now. */
+  get states(): readonly { readonly relay: string; readonly connected: boolean }[] {
+    return this.#links.map(({ target, isUp }) => ({ relay: target, connected: isUp }));
   }
 
   /** What is known of other clusters, by their ids. */
@@ -105,21 +155,46 @@ export class RelaySource {
       if (this.#ports.has(port)) continue;
       this.#ports.set(port, now);
       this.#incomplete.add(port);
+      if (!this.#started && this.#options.earlier?.isLost) this.#inherited.add(port);
       this.#changes.push({ kind: 'Import', key: port, value: { complete: false } });
     }
+    this.#started = true;
     for (const port of [...this.#ports.keys()]) {
       if (ports.has(port)) continue;
       this.#ports.delete(port);
-      this.#incomplete.delete(port);
+      for (const states of [this.#incomplete, this.#alone, this.#inherited]) states.delete(port);
       this.#changes.push({ kind: 'Import', key: port, value: undefined });
-      for (const cluster of this.#origins.keys()) {
-        const key = `${port}/${cluster}`;
-        if (this.#contributions.delete(key))
-          this.#changes.push({ kind: 'Contribution', key, value: undefined });
+      for (const [key, contribution] of this.#contributions) {
+        if (portKeyOf(contribution) !== port) continue;
+        this.#contributions.delete(key);
+        this.#changes.push({ kind: 'Contribution', key, value: undefined });
       }
     }
     for (const link of this.#links) link.setPorts(ports);
     this.#flush();
+  }
+
+  #restore(kept: KeptPeers, contactUntil: number): void {
+    const now = this.#options.clock.now();
+    const ports = new Set([...kept.ports, ...kept.unanswered]);
+    for (const port of ports) this.#ports.set(port, now);
+    for (const port of kept.ports)
+      this.#changes.push({ kind: 'Import', key: port, value: { complete: true } });
+    for (const port of kept.unanswered) {
+      this.#incomplete.add(port);
+      this.#serveAlone(port, aloneMs);
+    }
+    // What a relay told that has another address now is claimed of one of which nothing is known.
+    const moved = [...kept.links].filter(([target]) => !this.#links.some((link) => link.target === target));
+    for (const link of this.#links) {
+      const told = kept.links.get(link.target) ?? moved.shift()?.[1];
+      if (told) link.restore(ports, told);
+    }
+    for (const cluster of new Set(this.#links.flatMap((link) => [...link.contents.origins.keys()]))) {
+      // A clock that was set back must not keep endpoints for longer.
+      this.#updateOrigin(cluster, Math.min(now, kept.staleSince.get(cluster) ?? contactUntil));
+    }
+    this.#tell();
   }
 
   #touched(touched: LinkTouched): void {
@@ -127,25 +202,29 @@ export class RelaySource {
     for (const key of touched.contributions) this.#updateContribution(key);
     if (touched.answers) this.#updateImports();
     this.#flush();
+    if (touched.contributions.size > 0) this.#options.onKept?.();
   }
 
   /** A contribution counts once its origin is known: without it, its network is not. */
   #updateContribution(key: string): void {
     const at = key.lastIndexOf('/');
     const port = key.slice(0, at);
-    const cluster = key.slice(at + 1);
+    const source = key.slice(at + 1);
+    const cluster = source.split(':')[0] as string;
     const known = this.#origins.has(cluster) && this.#ports.has(port);
-    const next = known ? this.#bestLink(cluster)?.contents.contribution(port, cluster) : undefined;
+    const next = known ? this.#bestLink(cluster)?.contents.contribution(port, source) : undefined;
     if (this.#contributions.get(key) === next) return;
     if (next) this.#contributions.set(key, next);
     else this.#contributions.delete(key);
     this.#changes.push({ kind: 'Contribution', key, value: next });
   }
 
-  #updateOrigin(cluster: string): void {
+  /** `lostAt`: when contact was lost, if that is known. */
+  #updateOrigin(cluster: string, lostAt?: number): void {
     const before = this.#origins.get(cluster);
     const link = this.#bestLink(cluster);
-    const next = link && this.#originRecord(cluster, link, before);
+    const since = lostAt ?? (before?.state === 'Stale' ? before.staleSince : this.#options.clock.now());
+    const next = link && this.#originRecord(cluster, link, since);
     if (JSON.stringify(next) !== JSON.stringify(before)) {
       if (next) this.#origins.set(cluster, next);
       else this.#origins.delete(cluster);
@@ -154,15 +233,20 @@ export class RelaySource {
     if (link === this.#told.get(cluster)) return;
     if (link) this.#told.set(cluster, link);
     else this.#told.delete(cluster);
-    for (const port of this.#ports.keys()) this.#updateContribution(`${port}/${cluster}`);
+    for (const key of this.#keysOf(cluster)) this.#updateContribution(key);
   }
 
-  #originRecord(cluster: string, link: RelayLink, before: Origin | undefined): Origin | undefined {
+  /** Of contributions of this cluster that are, or may be, in force. */
+  #keysOf(cluster: string): ReadonlySet<string> {
+    const inForce = [...this.#contributions].flatMap(([key, c]) => (c.cluster === cluster ? [key] : []));
+    return new Set([...inForce, ...this.#links.flatMap(({ contents }) => [...contents.keysOf(cluster)])]);
+  }
+
+  #originRecord(cluster: string, link: RelayLink, since: number): Origin | undefined {
     const heard = link.contents.origins.get(cluster);
     if (!heard) return undefined;
     const { region, network, labels, synced } = heard.status;
     const state = this.#standing(link, cluster) < 2 ? 'Stale' : synced ? 'Synced' : 'Syncing';
-    const since = before?.state === 'Stale' ? before.staleSince : this.#options.clock.now();
     return { cluster, region, network, labels, state, staleSince: state === 'Stale' ? since : 0 };
   }
 
@@ -200,17 +284,30 @@ export class RelaySource {
     for (const port of this.#incomplete) {
       const since = this.#ports.get(port) ?? now;
       const answered = this.#links.filter((link) => link.isAnswered(port)).length;
+      if (answered === 0) this.#serveAlone(port, now - since);
       if (answered === 0 || (answered < this.#links.length && now - since < patienceMs)) continue;
-      this.#incomplete.delete(port);
+      for (const states of [this.#incomplete, this.#alone, this.#inherited]) states.delete(port);
       this.#changes.push({ kind: 'Import', key: port, value: { complete: true } });
     }
   }
 
+  /** Nobody has ever said anything of this port, so nothing of others can be lost. */
+  #serveAlone(port: string, waitedMs: number): void {
+    if (waitedMs < aloneMs || this.#alone.has(port) || this.#inherited.has(port)) return;
+    this.#alone.add(port);
+    this.#changes.push({ kind: 'Import', key: port, value: { complete: true, unanswered: true } });
+  }
+
   #flush(): void {
+    if (this.#tell()) this.#options.onKept?.();
+  }
+
+  #tell(): boolean {
     this.#plan();
     const changes = this.#changes;
     this.#changes = [];
     if (changes.length > 0) this.#options.onChanges(changes);
+    return changes.length > 0;
   }
 
   /** One timer, for the next origin that falls silent or relay that is waited for no longer. */
@@ -223,8 +320,10 @@ export class RelaySource {
       const heard = this.#bestLink(cluster)?.contents.origins.get(cluster);
       if (heard) due.push(heard.heardAt + staleAfterMs);
     }
-    if (this.#links.length > 1) {
-      for (const port of this.#incomplete) due.push((this.#ports.get(port) ?? now) + patienceMs);
+    for (const port of this.#incomplete) {
+      const since = this.#ports.get(port) ?? now;
+      if (!this.#alone.has(port) && !this.#inherited.has(port)) due.push(since + aloneMs);
+      if (this.#links.length > 1) due.push(since + patienceMs);
     }
     const next = Math.min(...due.filter((d) => d > now), ...due.map(() => now + staleAfterMs));
     this.#cancel?.();

@@ -97,6 +97,12 @@ export class DeltaClientStream {
     else this.#ask(typeUrl, type);
   }
 
+  /** What an earlier process had accepted of names that are asked for: it is claimed as if this one had. */
+  restore(typeUrl: string, versions: Iterable<readonly [name: string, version: string]>): void {
+    const type = this.#type(typeUrl);
+    for (const [name, version] of versions) if (wants(type, name)) type.versions.set(name, version);
+  }
+
   /** What nothing else covers is forgotten, without a word to the handler. */
   unsubscribe(typeUrl: string, names: readonly string[]): void {
     const type = this.#type(typeUrl);

@@ -1,0 +1,87 @@
+import { Command, Option } from 'commander';
+
+/** Commands that ask running roles. */
+
+const adminOption = (): Option =>
+  new Option('--admin <host:port>', 'admin pages of a controller (or CAUSEWAY_ADMIN)').env('CAUSEWAY_ADMIN');
+
+const outputOption = (): Option =>
+  new Option('-o, --output <format>', 'table, json or yaml').default('table');
+
+interface Asking {
+  readonly admin?: string;
+  readonly output: string;
+}
+
+export function getCommand(): Command {
+  return new Command('get')
+    .description('list what a running controller knows: frontends, backends, clusters or nodes')
+    .argument('<kind>', 'frontends, backends, clusters or nodes')
+    .argument('[name]', '<namespace>/<name>, or the name of a cluster or node')
+    .addOption(adminOption())
+    .addOption(outputOption())
+    .action(async (kind: string, name: string | undefined, { admin, output }: Asking) => {
+      const { runGet } = await import('./get.ts');
+      process.exitCode = await runGet({ kind, ...(name === undefined ? {} : { name }), admin, output });
+    });
+}
+
+export function explainCommand(): Command {
+  return new Command('explain')
+    .description('why a name leads where it leads, and what stops it; exit 0 if it works, 1 if not')
+    .argument('<name>', 'a DNS name, <namespace>/<gateway>, or a virtual address')
+    .addOption(adminOption())
+    .option('--node <name>', 'for a client on this node')
+    .option(
+      '--agent <host:port>',
+      'admin pages of an agent: compare what its kernel lists with what it is told',
+    )
+    .addOption(outputOption())
+    .action(async (name: string, { admin, output, ...around }: Asking & ForNode) => {
+      const { runExplain } = await import('./explain.ts');
+      process.exitCode = await runExplain({ name, admin, output, ...around });
+    });
+}
+
+export function verifyCommand(): Command {
+  return new Command('verify')
+    .description('send real packets along the path of a name, from here; exit 0 if all hops work, 1 if not')
+    .argument('<name>', 'a DNS name, <namespace>/<gateway>, or a virtual address')
+    .addOption(adminOption())
+    .option('--resolver <address>', 'ask this resolver (default: the one in /etc/resolv.conf)')
+    .option('--dns <address>', 'a causeway dns to compare the resolver with')
+    .option('--node <name>', 'the node that this is (default: found out by address and host name)')
+    .addOption(outputOption())
+    .action(async (name: string, { admin, output, ...around }: Asking & Around) => {
+      const { runVerify } = await import('./verify/verify.ts');
+      process.exitCode = await runVerify({ name, admin, output, ...around });
+    });
+}
+
+interface Around {
+  readonly resolver?: string;
+  readonly dns?: string;
+  readonly node?: string;
+}
+
+interface ForNode {
+  readonly node?: string;
+  readonly agent?: string;
+}
+
+export function bugReportCommand(): Command {
+  return new Command('bugreport')
+    .description('collect what roles show at /debug into a folder, secrets redacted')
+    .addOption(
+      new Option('--admin <host:port...>', 'admin pages of controllers, agents, dns and relays').env(
+        'CAUSEWAY_ADMIN',
+      ),
+    )
+    .option('--out <dir>', 'the folder to make (default: causeway-bugreport-<time>)')
+    .action(async ({ admin = [], out }: { readonly admin?: string | string[]; readonly out?: string }) => {
+      const { runBugReport } = await import('./bugreport.ts');
+      const time = new Date().toISOString().replaceAll(/[:.]/g, '-');
+      const admins = [admin].flat().flatMap((text) => text.split(','));
+      process.exitCode = await runBugReport({ admins, out: out ?? `causeway-bugreport-${time}` });
+    });
+}

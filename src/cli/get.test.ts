@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { Model } from '../model/model.ts';
+import { readInputs } from '../model/read-inputs.ts';
+import { AckTracker } from '../outputs/xds/acks.ts';
+import { controllerApi } from '../roles/controller/api.ts';
+import { type Admin, startAdmin } from '../runtime/admin.ts';
+import { Metrics } from '../runtime/metrics.ts';
+import { runExplain } from './explain.ts';
+import { runGet } from './get.ts';
+import { fitLine, paintFor } from './paint.ts';
+
+const testdata = join(import.meta.dirname, '..', '..', 'testdata');
+const now = Date.parse('2026-01-01T00:01:00Z');
+const admins: Admin[] = [];
+
+afterEach(async () => {
+  for (const admin of admins.splice(0)) await admin.close();
+});
+
+/** The admin pages of a controller that read a golden case, with the agent of node e1 connected. */
+async function controller(name: string, ...changes: readonly (readonly [string, string])[]): Promise<string> {
+  let text = readFileSync(join(testdata, name, 'in.yaml'), 'utf8').split(/^kind: Step$/m)[0] ?? '';
+  for (const [from, to] of changes) text = text.replaceAll(from, to);
+  const read = readInputs(parseAllDocuments(text).map((d) => d.toJS()));
+  const model = new Model(read.config);
+  model.update(read.changes, now);
+  const acks = new AckTracker({ head: () => 0 });
+  acks.connect('e1');
+  const relays = () => [{ relay: '172.18.0.10:18100', connected: false }];
+  const admin = await startAdmin({
+    listen: '127.0.0.1:0',
+    metrics: new Metrics(),
+    ready: () => undefined,
+    debug: () => ({}),
+    api: () => controllerApi({ model, acks, relays, now: () => now }),
+  });
+  admins.push(admin);
+  return `127.0.0.1:${admin.port}`;
+}
+
+async function get(admin: string, kind: string, name?: string, output = 'table') {
+  const printed: string[] = [];
+  const code = await runGet({ kind, admin, output, ...(name === undefined ? {} : { name }) }, (text) =>
+    printed.push(text),
+  );
+  return { code, text: printed.join('') };
+}
+
+test('frontends, backends, clusters and nodes as people read them', async () => {
+  const staleSince = now - 41_000;
+  const admin = await controller('composite', [
+    'state: Synced, staleSince: 0',
+    `state: Stale, staleSince: ${staleSince}`,
+  ]);
+  const lists = ['frontends', 'backends', 'clusters', 'nodes'].map(
+    async (kind) => (await get(admin, kind)).text,
+  );
+  expect((await Promise.all(lists)).join('\n')).toMatchInlineSnapshot(`
+    "NAME        DNS NAME                     ADDRESS      PORTS   BACKENDS  STATE
+    shop/store  store.shop.gw.cluster.local  10.96.214.7  80/TCP  1         Pending: waiting for nodes
+
+    NAME        KIND              PORT    CLUSTERS  ENDPOINTS  READY  POLICY  STATE
+    shop/store  CompositeBackend  80/TCP  2/2       5          5      Even    west NoContact
+
+    CLUSTER  NETWORK  REGION  PATH    STATE       OFFERS
+    east     n1       eu      own     Synced      1
+    west     n1       us      direct  Stale 41 s  1
+
+    RELAY              LINK
+    172.18.0.10:18100  ✖ not connected
+
+    NODE  ZONE    READY  AGENT            REFUSES  STATE
+    e1    east-a  no     connected        0        NodeBehind
+    e2    east-b  no     ✖ not connected  0        AgentNotConnected
+    "
+  `);
+});
+
+test('as scripts read them', async () => {
+  const admin = await controller('composite');
+  expect(JSON.parse((await get(admin, 'backends', undefined, 'json')).text)).toEqual([
+    {
+      namespace: 'shop',
+      name: 'store',
+      kind: 'CompositeBackend',
+      port: '80/TCP',
+      clustersUsed: 2,
+      clusters: 2,
+      endpoints: 5,
+      ready: 5,
+      policy: 'Even',
+      state: 'Synced',
+    },
+  ]);
+  expect((await get(admin, 'clusters', 'west', 'yaml')).text).toContain('cluster: west');
+});
+
+test('a name narrows the list; one that is not there is exit 1', async () => {
+  const admin = await controller('composite');
+  expect((await get(admin, 'nodes', 'e2')).text).not.toContain('e1');
+  expect((await get(admin, 'frontends', 'store.shop.gw.cluster.local')).code).toBe(0);
+  expect(await get(admin, 'backends', 'shop/nothing')).toEqual({
+    code: 1,
+    text: 'no backends of shop/nothing\n',
+  });
+});
+
+test('what cannot be asked throws: a kind, a format, an address, nobody there', async () => {
+  const admin = await controller('composite');
+  await expect(get(admin, 'pods')).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(get(admin, 'nodes', undefined, 'xml')).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(get('nonsense', 'nodes')).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(get('127.0.0.1:1', 'nodes')).rejects.toMatchObject({ code: 'E_UNREACHABLE' });
+});
+
+test('explain is yes or no: 0 or 1', async () => {
+  const admin = await controller('composite');
+  const printed: string[] = [];
+  const ask = (name: string, more = {}) =>
+    runExplain({ name, admin, output: 'table', ...more }, (text) => printed.push(text));
+  expect(await ask('shop/store', { node: 'e9' })).toBe(1);
+  expect(printed[0]).toMatch(/^✖ Node e9 {2}NotFound/);
+  expect(await ask('shop/nothing')).toBe(1);
+});
+
+test('colour is for terminals that want it', () => {
+  const terminal = { isTTY: true, columns: 80 };
+  expect(paintFor(terminal, {}).bad('x')).not.toBe('x');
+  for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) expect(paintFor(terminal, env).bad('x')).toBe('x');
+  expect(paintFor({}, {}).bad('x')).toBe('x');
+  expect(fitLine('abcdefghij', 5)).toBe('ab…ij');
+  expect(fitLine('abc', 5)).toBe('abc');
+});

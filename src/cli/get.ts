@@ -1,0 +1,137 @@
+import type { BackendLine, FrontendLine } from '../model/explain/lists.ts';
+import type { ClustersAnswer } from '../roles/controller/api.ts';
+import type { NodeLine } from '../roles/controller/node-lines.ts';
+import { AppError } from '../runtime/errors.ts';
+import { askAdmin } from './ask-admin.ts';
+import { formatValue } from './print-value.ts';
+import { textTable } from './text-table.ts';
+
+const getKinds = ['frontends', 'backends', 'clusters', 'nodes'] as const;
+type GetKind = (typeof getKinds)[number];
+
+export interface GetOptions {
+  readonly kind: string;
+  /** `<namespace>/<name>`, or the name of a cluster or node; default: all. */
+  readonly name?: string;
+  /** `host:port` of a controller's admin pages. */
+  readonly admin: string | undefined;
+  readonly output: string;
+}
+
+/** Prints a list. Returns 0, or 1 when nothing of `name` is there. */
+export async function runGet(
+  { kind, name, admin, output }: GetOptions,
+  print: (text: string) => void = (text) => void process.stdout.write(text),
+): Promise<number> {
+  const known = getKinds.find((k) => k === kind);
+  if (!known) {
+    throw new AppError('E_USAGE', `expected ${getKinds.join(', ')}, found ${JSON.stringify(kind)}`);
+  }
+  const { value, table, size } = await lists[known](admin, name);
+  print(
+    formatValue(output, value, () => (size === 0 ? `no ${kind}${name ? ` of ${name}` : ''}\n` : table())),
+  );
+  return name !== undefined && size === 0 ? 1 : 0;
+}
+
+interface Listed {
+  readonly value: unknown;
+  readonly size: number;
+  readonly table: () => string;
+}
+
+const isNamed = (wanted: string | undefined, namespace: string, name: string): boolean =>
+  wanted === undefined || wanted === `${namespace}/${name}`;
+
+const lists: Readonly<Record<GetKind, (admin: string | undefined, name?: string) => Promise<Listed>>> = {
+  frontends: async (admin, name) => {
+    const all = await askAdmin<readonly FrontendLine[]>(admin, 'frontends');
+    const value = all.filter((f) => isNamed(name, f.namespace, f.name) || f.dnsName === name);
+    return { value, size: value.length, table: () => frontendTable(value) };
+  },
+  backends: async (admin, name) => {
+    const all = await askAdmin<readonly BackendLine[]>(admin, 'backends');
+    const value = all.filter((b) => isNamed(name, b.namespace, b.name));
+    return { value, size: value.length, table: () => backendTable(value) };
+  },
+  clusters: async (admin, name) => {
+    const answer = await askAdmin<ClustersAnswer>(admin, 'clusters');
+    const clusters = answer.clusters.filter(({ cluster }) => name === undefined || cluster === name);
+    const value = { ...answer, clusters };
+    return { value, size: clusters.length, table: () => clusterTable(value) };
+  },
+  nodes: async (admin, name) => {
+    const all = await askAdmin<readonly NodeLine[]>(admin, 'nodes');
+    const value = all.filter(({ node }) => name === undefined || node === name);
+    return { value, size: value.length, table: () => nodeTable(value) };
+  },
+};
+
+const dash = (text: string): string => (text === '' ? '-' : text);
+
+const frontendTable = (lines: readonly FrontendLine[]): string =>
+  `${textTable(
+    ['NAME', 'DNS NAME', 'ADDRESS', 'PORTS', 'BACKENDS', 'STATE'],
+    lines.map((f) => [
+      `${f.namespace}/${f.name}`,
+      dash(f.dnsName),
+      dash(f.addresses.join(' ')),
+      dash(f.ports.join(' ')),
+      `${f.backends}`,
+      f.message === '' ? f.state : `${f.state}: ${f.message}`,
+    ]),
+  )}\n`;
+
+const backendTable = (lines: readonly BackendLine[]): string =>
+  `${textTable(
+    ['NAME', 'KIND', 'PORT', 'CLUSTERS', 'ENDPOINTS', 'READY', 'POLICY', 'STATE'],
+    lines.map((b) => [
+      `${b.namespace}/${b.name}`,
+      b.kind,
+      b.port,
+      `${b.clustersUsed}/${b.clusters}`,
+      `${b.endpoints}`,
+      `${b.ready}`,
+      b.policy,
+      b.state,
+    ]),
+  )}\n`;
+
+function clusterTable({ clusters, relays, time }: ClustersAnswer): string {
+  const rows = clusters.map((c) => [
+    c.cluster,
+    c.network,
+    dash(c.region),
+    c.path,
+    c.staleSince === undefined
+      ? c.state
+      : `${c.state} ${ageText(Date.parse(time) - Date.parse(c.staleSince))}`,
+    `${c.offers}`,
+  ]);
+  const table = textTable(['CLUSTER', 'NETWORK', 'REGION', 'PATH', 'STATE', 'OFFERS'], rows);
+  if (relays.length === 0) return `${table}\n`;
+  const links = relays.map(({ relay, connected }) => [relay, connected ? 'connected' : '✖ not connected']);
+  return `${table}\n\n${textTable(['RELAY', 'LINK'], links)}\n`;
+}
+
+const nodeTable = (lines: readonly NodeLine[]): string =>
+  `${textTable(
+    ['NODE', 'ZONE', 'READY', 'AGENT', 'REFUSES', 'STATE'],
+    lines.map((n) => [
+      n.node,
+      dash(n.zone),
+      n.ready ? 'yes' : 'no',
+      n.connected ? 'connected' : '✖ not connected',
+      `${n.refused.length}`,
+      n.state,
+    ]),
+  )}\n`;
+
+/** `41 s`, `12 min`, `5 h`, `3 d`. */
+function ageText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}

@@ -1,0 +1,54 @@
+import type { ExplainAnswer } from '../../roles/controller/api.ts';
+import type { NodeLine } from '../../roles/controller/node-lines.ts';
+import { askAdmin } from '../ask-admin.ts';
+import { causeText } from '../explain-text.ts';
+import { type Paint, paintFor } from '../paint.ts';
+import { formatValue } from '../print-value.ts';
+import type { Hop } from './hop.ts';
+import { realProbes } from './real-probes.ts';
+import { verifyPath } from './verify-path.ts';
+
+export interface VerifyOptions {
+  readonly name: string;
+  /** `host:port` of a controller's admin pages. */
+  readonly admin: string | undefined;
+  readonly resolver?: string;
+  readonly dns?: string;
+  readonly node?: string;
+  readonly output: string;
+}
+
+/** Sends real packets along the path of a name. Returns 0, or 1 when a hop is broken. */
+export async function runVerify(
+  { name, admin, output, ...around }: VerifyOptions,
+  print: (text: string) => void = (text) => void process.stdout.write(text),
+): Promise<number> {
+  const [answer, nodes] = await Promise.all([
+    askAdmin<ExplainAnswer>(admin, 'explain', { name }),
+    askAdmin<readonly NodeLine[]>(admin, 'nodes'),
+  ]);
+  const probes = realProbes();
+  const paint = paintFor(process.stdout, process.env);
+  // Checked before anything is sent.
+  formatValue(output, '', () => '');
+  const live = output === 'table';
+  if (live) print(`${answer.asked} from ${probes.from}\n`);
+  const onHop = (hop: Hop): void => print(`${hopText(hop, paint)}\n`);
+  const result = await verifyPath({ answer, nodes, probes, ...around, ...(live ? { onHop } : {}) });
+  print(formatValue(output, result, () => endText(result.hops, paint)));
+  return result.works ? 0 : 1;
+}
+
+const marks = { Good: '✔', Broken: '✖', Skipped: '●' } as const;
+
+function hopText({ hop, what, result, found, ms }: Hop, paint: Paint): string {
+  const color = { Good: paint.good, Broken: paint.bad, Skipped: paint.note }[result];
+  const time = ms === 0 ? '' : `   ${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  return `  ${color(marks[result])} ${hop.padEnd(9)} ${what}   ${found}${time}`;
+}
+
+/** Why the first broken hop is. */
+function endText(hops: readonly Hop[], paint: Paint): string {
+  const first = hops.find(({ cause }) => cause !== undefined)?.cause;
+  return first ? `\n${causeText(first, paint)}\n` : '';
+}

@@ -1,0 +1,202 @@
+import type { Backend, Endpoint } from '../ir.ts';
+import { compositePortKey, parseBackendKey } from '../keys.ts';
+import type { Reader } from '../reader.ts';
+import { backend, isWithheld } from '../units/backend.ts';
+import { type ClusterStatus, compositeClusters } from '../units/composite-clusters.ts';
+import { type CompositeFacts, compositeFacts } from '../units/composite-facts.ts';
+import { contributedPorts } from '../units/composite-ports.ts';
+import { parseKey, refOf } from '../units/object-key.ts';
+import { ownContribution, ownOffer } from '../units/own-contribution.ts';
+import { isReachable } from '../units/remote-shares.ts';
+import { causeOf } from './cause.ts';
+import type { Cause, ClusterExplanation } from './explanation.ts';
+import { type Member, ownPods } from './own-pods.ts';
+
+export interface BackendClusters {
+  readonly policy: string;
+  readonly clusters: readonly ClusterExplanation[];
+  /** Why no endpoint takes traffic; empty where some do. */
+  readonly causes: readonly Cause[];
+}
+
+const memberKinds = { selector: 'XEndpointSelector', service: 'Service', xbackend: 'XBackend' } as const;
+
+/** Who stands behind a back end, by its key, and with what share of its connections. */
+export function explainBackend(reader: Reader, key: string): BackendClusters {
+  const parsed = parseBackendKey(key);
+  if (!parsed) return { policy: 'Even', clusters: [], causes: [] };
+  const made = reader.unit(backend, key);
+  const { kind, object, protocol, port } = parsed;
+  if (kind !== 'composite') {
+    const member: Member = { as: kind, kind: memberKinds[kind], key: object };
+    const own = ownCluster(reader, made, [member]);
+    return { policy: made.policy, clusters: [own], causes: [] };
+  }
+  const facts = reader.unit(compositeFacts, object);
+  if (!facts) return { policy: made.policy, clusters: [], causes: [] };
+  const portKey = compositePortKey(object, protocol, port);
+  const clusters = compositeMembers(reader, made, facts, object, portKey);
+  const some = clusters.some(({ endpoints }) => endpoints.length > 0);
+  const because = some || clusters.some(({ causes }) => causes.some(({ stops }) => stops));
+  return {
+    policy: made.policy,
+    // One cluster without endpoints stops nothing as long as another has some.
+    clusters: some ? clusters.map(asNotes) : clusters,
+    causes: because ? [] : [nobodyOffers(reader, facts, object, portKey)],
+  };
+}
+
+const asNotes = (cluster: ClusterExplanation): ClusterExplanation => ({
+  ...cluster,
+  causes: cluster.causes.map((cause) => ({ ...cause, stops: false })),
+});
+
+function compositeMembers(
+  reader: Reader,
+  made: Backend,
+  facts: CompositeFacts,
+  composite: string,
+  portKey: string,
+): readonly ClusterExplanation[] {
+  const contributed = reader.unit(contributedPorts, composite).filter((key) => key === portKey);
+  const { clusters, problems } = compositeClusters(reader, composite, facts, [portKey], contributed);
+  return clusters.map((status) => {
+    const { name } = status;
+    if (name !== reader.config.cluster) {
+      const missing = problems.filter(({ message }) => message.startsWith(`${name} `)).map(causeOf);
+      return remoteCluster(reader, made, portKey, composite, status, missing);
+    }
+    const offer = reader.unit(ownOffer, portKey);
+    const own = ownCluster(
+      reader,
+      made,
+      offer.translations.map(({ member }) => member),
+      reader.unit(ownContribution, portKey).selected,
+    );
+    return { ...own, causes: [...offer.problems.map(causeOf), ...own.causes] };
+  });
+}
+
+function ownCluster(
+  reader: Reader,
+  made: Backend,
+  members: readonly Member[],
+  selected?: number,
+): ClusterExplanation {
+  const { cluster, network } = reader.config;
+  const part = partOf(made, cluster);
+  const pods = members.map((member) => ownPods(reader, member, part.endpoints.length));
+  const notUsed = pods.flatMap((p) => p.notUsed);
+  return {
+    cluster,
+    path: 'own',
+    network,
+    state: 'Synced',
+    reason: part.endpoints.length > 0 ? 'Synced' : 'NoEndpoints',
+    ...part,
+    selected: selected ?? part.ready + notUsed.filter(({ why }) => !why.startsWith('terminating')).length,
+    notUsed,
+    causes: pods.flatMap((p) => p.causes),
+  };
+}
+
+function remoteCluster(
+  reader: Reader,
+  made: Backend,
+  portKey: string,
+  composite: string,
+  { name, state, reason, message }: ClusterStatus,
+  missing: readonly Cause[],
+): ClusterExplanation {
+  const contributions = reader.list('Contribution', 'port', portKey).filter((c) => c.cluster === name);
+  const part = partOf(made, name);
+  const well = (state === 'Synced' && reason === 'Synced') || missing.length > 0;
+  const cause: Cause = {
+    // Who is out of touch is still used; who gives nothing is not.
+    stops: part.endpoints.length === 0,
+    reason,
+    ref: refOf('CompositeBackend', parseKey(composite)),
+    field: 'status.clusters',
+    message: `${name}: ${message ?? ''}`,
+    next: nextOf(reason, name, reader.config.cluster),
+  };
+  return {
+    cluster: name,
+    path: isReachable(reader, name) ? 'direct' : 'none',
+    network: reader.get('Origin', name)?.network ?? '',
+    state,
+    reason,
+    ...part,
+    ready: contributions.reduce((sum, { ready }) => sum + ready, 0),
+    selected: contributions.reduce((sum, c) => sum + c.selected, 0),
+    notUsed: [],
+    causes: well ? missing.map((m) => ({ ...m, stops: part.endpoints.length === 0 })) : [cause],
+  };
+}
+
+function nextOf(reason: string, cluster: string, own: string): string {
+  switch (reason) {
+    case 'NotOffered':
+      return `in ${cluster}: a CompositeBackend of this namespace and name must exist there, with spec.export that admits ${own}`;
+    case 'Unreachable':
+      return `see what stops packets from this cluster to the pods of ${cluster}, and whether the relay is reached`;
+    case 'NoContact':
+    case 'OnlyProvider':
+    case 'NotSynced':
+    case 'Expired':
+      return `see whether the relay runs and is reached from here and from ${cluster}: causeway get clusters`;
+    case 'NotImported':
+      return `add ${cluster} to spec.import of the CompositeBackend, or leave it out on purpose`;
+    case 'NoGatewayAddress':
+      return 'join the networks, or use clusters of one network';
+    default:
+      return `ask the same in ${cluster}: causeway explain there says why none is ready`;
+  }
+}
+
+function nobodyOffers(reader: Reader, facts: CompositeFacts, composite: string, portKey: string): Cause {
+  const about = {
+    stops: true,
+    ref: refOf('CompositeBackend', parseKey(composite)),
+  };
+  if (isWithheld(reader, facts, portKey)) {
+    return {
+      ...about,
+      reason: 'NotSynced',
+      field: 'spec.import',
+      message: `no relay has told yet what other clusters offer, and unknown is not empty: what nodes hold stays`,
+      next: 'see whether a relay runs and is reached: causeway get clusters',
+    };
+  }
+  const own = reader.config.cluster;
+  return {
+    ...about,
+    reason: 'NotOffered',
+    field: 'spec.import',
+    message: `expected a cluster that offers ${portKey.replace(/^.*\//, '')} of ${composite} to ${own}, found none`,
+    next: `in the cluster that has the endpoints: a CompositeBackend of this namespace and name with this port and spec.export that admits ${own}`,
+  };
+}
+
+/** A cluster's part of what takes traffic: its share, and its endpoints. */
+function partOf(made: Backend, cluster: string) {
+  const first = Math.min(
+    ...made.groups.filter(({ endpoints }) => endpoints.length > 0).map((g) => g.priority),
+  );
+  const groups = made.groups.filter(({ priority, weight }) => priority === first && weight > 0);
+  const all = groups.reduce((sum, { weight }) => sum + weight, 0);
+  const own = groups.filter((group) => group.cluster === cluster);
+  const healthy = ({ health }: Endpoint) => health === 'Healthy';
+  const anyHealthy = made.groups.some((group) => group.endpoints.some(healthy));
+  const listed = made.groups.filter((group) => group.cluster === cluster).flatMap((g) => g.endpoints);
+  const used = anyHealthy ? listed.filter(healthy) : listed;
+  return {
+    ready: listed.filter(healthy).length,
+    share: all === 0 ? 0 : own.reduce((sum, { weight }) => sum + weight, 0) / all,
+    endpoints: used.map(placeOf),
+  };
+}
+
+function placeOf({ addresses: [first = ''], port }: Endpoint): string {
+  return first.includes(':') ? `[${first}]:${port}` : `${first}:${port}`;
+}

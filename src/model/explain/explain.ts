@@ -1,0 +1,114 @@
+import { canonicalAddress } from '../../wire/address.ts';
+import type { Model } from '../model.ts';
+import type { Reader, Unit } from '../reader.ts';
+import { parseKey, refOf } from '../units/object-key.ts';
+import type { Cause, Explanation, FrontendExplanation } from './explanation.ts';
+import { frontendExplanation } from './frontend-explanation.ts';
+
+/**
+ * Why `asked` leads where it leads. It is a DNS name, `<namespace>/<gateway>`, `<gateway>.<namespace>`, or a virtual
+ * address. Reads what the model holds and changes nothing.
+ */
+export function explain(model: Model, asked: string): Explanation {
+  const { cluster, zone } = model.config;
+  const found = model.ask(gatewayOf, asked.trim().toLowerCase());
+  const frontend = found === undefined ? undefined : model.ask(frontendExplanation, found);
+  if (!frontend) {
+    const causes = [notFound(model, asked, found, zone)];
+    return { asked, cluster, works: false, causes };
+  }
+  const causes = causesOf(frontend);
+  return { asked, cluster, works: causes.every(({ stops }) => !stops), causes, frontend };
+}
+
+/** From the name down; what stops comes before what is worth knowing. Each once. */
+function causesOf({ causes, ports }: FrontendExplanation): readonly Cause[] {
+  const all = [
+    ...causes,
+    ...ports.flatMap((port) => [
+      ...port.causes,
+      ...port.backends.flatMap((backend) => [
+        ...backend.causes,
+        ...backend.clusters.flatMap((cluster) => cluster.causes),
+      ]),
+    ]),
+  ];
+  const distinct = [...new Map(all.map((cause) => [JSON.stringify(cause), cause])).values()];
+  return [...distinct.filter(({ stops }) => stops), ...distinct.filter(({ stops }) => !stops)];
+}
+
+/** The Gateway's key. Undefined: that is no name of ours, or an address that nobody holds. */
+const gatewayOf: Unit<string | undefined> = {
+  name: 'gatewayOf',
+  compute: (reader, asked) => {
+    const address = canonicalAddress(asked);
+    if (address !== undefined) return holderOf(reader, address);
+    if (asked.includes('/')) return asked;
+    const name = asked.replace(/\.$/, '');
+    const suffix = `.${reader.config.zone}`;
+    const short = name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
+    const dot = short.lastIndexOf('.');
+    return dot < 0 ? undefined : `${short.slice(dot + 1)}/${short.slice(0, dot)}`;
+  },
+};
+
+function holderOf(reader: Reader, address: string): string | undefined {
+  const [claim] = reader.list('Claim', 'address', address).filter(({ state }) => state === 'bound');
+  return claim && `${claim.gateway.namespace}/${claim.gateway.name}`;
+}
+
+function notFound(model: Model, asked: string, key: string | undefined, zone: string): Cause {
+  const about = { stops: true, reason: 'NotFound', ref: refOf('Gateway', parseKey(key ?? asked)), field: '' };
+  if (canonicalAddress(asked) !== undefined) {
+    return {
+      ...about,
+      message: `no Gateway of this cluster holds the address ${asked}`,
+      next: 'causeway get frontends lists the addresses',
+    };
+  }
+  if (key === undefined) {
+    return {
+      ...about,
+      message: `expected <gateway>.<namespace>.${zone}, <namespace>/<gateway> or an address, found ${JSON.stringify(asked)}`,
+      next: 'causeway get frontends lists the names',
+    };
+  }
+  const near = nearest(key, gatewaysOf(model));
+  return {
+    ...about,
+    message: `Gateway ${key} does not exist in cluster ${model.config.cluster}`,
+    next: near === undefined ? 'causeway get frontends lists what there is' : `did you mean ${near}?`,
+  };
+}
+
+function gatewaysOf({ compiled }: Model): readonly string[] {
+  return [...compiled.statuses.values()].flatMap(({ ref }) =>
+    ref.kind === 'Gateway' ? [`${ref.namespace}/${ref.name}`] : [],
+  );
+}
+
+/** The one that differs by at most a third of its letters, or undefined. */
+function nearest(wanted: string, candidates: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let least = Math.max(2, Math.floor(wanted.length / 3)) + 1;
+  for (const candidate of candidates.slice(0, 10_000)) {
+    const far = distance(wanted, candidate);
+    if (far >= least) continue;
+    [best, least] = [candidate, far];
+  }
+  return best;
+}
+
+/** How many letters must be added, removed or changed. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const [left = 0, up = 0, corner = 0] = [next[j - 1], row[j], row[j - 1]];
+      next.push(Math.min(left + 1, up + 1, corner + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

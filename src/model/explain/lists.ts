@@ -1,0 +1,159 @@
+import type { Compiled, Status } from '../compiled.ts';
+import type { Condition } from '../conditions.ts';
+import type { Backend } from '../ir.ts';
+import { parseBackendKey } from '../keys.ts';
+import type { Model } from '../model.ts';
+import { byText } from '../sorted-map.ts';
+import type { ClusterStatus } from '../units/composite-clusters.ts';
+
+/** What `causeway get` lists. Field names are a promise to scripts (docs/seeing-why.md). */
+
+export interface FrontendLine {
+  readonly namespace: string;
+  readonly name: string;
+  readonly dnsName: string;
+  readonly addresses: readonly string[];
+  /** As `80/TCP`. */
+  readonly ports: readonly string[];
+  /** Back ends behind any port, each once. */
+  readonly backends: number;
+  readonly programmed: boolean;
+  /** Reason of the first condition that is not as it should be, or `Programmed`. */
+  readonly state: string;
+  readonly message: string;
+}
+
+/** Every Gateway of a class of ours, with or without an address. Sorted by namespace and name. */
+export function listFrontends({ compiled }: Model): readonly FrontendLine[] {
+  return statusesOf(compiled, 'Gateway').map(({ ref, status }): FrontendLine => {
+    const { conditions } = status as { readonly conditions: readonly Condition[] };
+    const frontend = compiled.frontends.get(`gateway/${ref.namespace}/${ref.name}`);
+    const programmed = conditions.find(({ type }) => type === 'Programmed');
+    const wrong =
+      conditions.find(({ type, status: s }) => type !== 'Programmed' && s !== 'True') ?? programmed;
+    const targets = (frontend?.ports ?? []).flatMap((port) => port.targets.flatMap((t) => t.backend ?? []));
+    return {
+      namespace: ref.namespace,
+      name: ref.name,
+      dnsName: frontend?.names[0] ?? '',
+      addresses: frontend?.vips ?? [],
+      ports: (frontend?.ports ?? []).map(({ port, protocol }) => `${port}/${protocol}`),
+      backends: new Set(targets).size,
+      programmed: programmed?.status === 'True',
+      state: wrong?.reason ?? '',
+      message: wrong?.status === 'True' ? '' : (wrong?.message ?? ''),
+    };
+  });
+}
+
+const statusesOf = ({ statuses }: Compiled, kind: string): readonly Status[] =>
+  [...statuses.values()].filter(({ ref }) => ref.kind === kind);
+
+const kindNames = {
+  composite: 'CompositeBackend',
+  selector: 'XEndpointSelector',
+  service: 'Service',
+  xbackend: 'XBackend',
+} as const;
+
+export interface BackendLine {
+  readonly namespace: string;
+  readonly name: string;
+  readonly kind: string;
+  /** As `80/TCP`. */
+  readonly port: string;
+  /** Clusters with endpoints here, and all that should have some. */
+  readonly clustersUsed: number;
+  readonly clusters: number;
+  /** Those that take traffic, and those that are ready. */
+  readonly endpoints: number;
+  readonly ready: number;
+  readonly policy: string;
+  /** `Synced`, `NoEndpoints`, or the reason of the first cluster that is not well, with its name. */
+  readonly state: string;
+}
+
+/** Every port of a back end that a front end refers to. Sorted by key. */
+export function listBackends({ compiled }: Model): readonly BackendLine[] {
+  return [...compiled.backends.values()].flatMap((backend) => {
+    const parsed = parseBackendKey(backend.key);
+    if (!parsed) return [];
+    const slash = parsed.object.indexOf('/');
+    const members = clusterStatuses(compiled, parsed.object);
+    const isComposite = parsed.kind === 'composite';
+    const used = new Set(backend.groups.flatMap((g) => (g.endpoints.length > 0 ? [g.cluster] : [])));
+    const all = backend.groups.flatMap(({ endpoints }) => endpoints);
+    const ready = all.filter(({ health }) => health === 'Healthy').length;
+    return [
+      {
+        namespace: parsed.object.slice(0, slash),
+        name: parsed.object.slice(slash + 1),
+        kind: kindNames[parsed.kind],
+        port: `${parsed.port}/${parsed.protocol}`,
+        clustersUsed: used.size,
+        clusters: isComposite ? members.filter(({ state }) => state !== 'Refused').length : 1,
+        endpoints: ready > 0 ? ready : all.length,
+        ready,
+        policy: backend.policy,
+        state: stateOf(backend, isComposite ? members : []),
+      },
+    ];
+  });
+}
+
+function clusterStatuses({ statuses }: Compiled, composite: string): readonly ClusterStatus[] {
+  const { clusters = [] } = (statuses.get(`CompositeBackend/${composite}`)?.status ?? {}) as {
+    readonly clusters?: readonly ClusterStatus[];
+  };
+  return clusters;
+}
+
+function stateOf({ groups, withheld }: Backend, members: readonly ClusterStatus[]): string {
+  if (withheld) return 'NotSynced';
+  const unwell = members.find(({ state, reason }) => state !== 'Refused' && reason !== 'Synced');
+  if (unwell) return `${unwell.name} ${unwell.reason}`;
+  return groups.some(({ endpoints }) => endpoints.length > 0) ? 'Synced' : 'NoEndpoints';
+}
+
+export interface ClusterLine {
+  readonly cluster: string;
+  readonly own: boolean;
+  readonly network: string;
+  readonly region: string;
+  /** `own`, `direct` (its network is ours), `none` (no way there). */
+  readonly path: 'own' | 'direct' | 'none';
+  readonly state: string;
+  /** RFC 3339; only while Stale. */
+  readonly staleSince?: string;
+  /** How many ports of composites it offers to this cluster, or this cluster to others. */
+  readonly offers: number;
+}
+
+/** This cluster, then the others that are known, by name. */
+export function listClusters(model: Model): readonly ClusterLine[] {
+  const { config, compiled } = model;
+  const offers = new Map<string, number>();
+  for (const { cluster } of model.all('Contribution')) offers.set(cluster, (offers.get(cluster) ?? 0) + 1);
+  const others = [...model.all('Origin')].map(
+    ({ cluster, network, region, state, staleSince }): ClusterLine => ({
+      cluster,
+      own: false,
+      network,
+      region,
+      path: network === config.network ? 'direct' : 'none',
+      state,
+      ...(state === 'Stale' ? { staleSince: new Date(staleSince).toISOString() } : {}),
+      offers: offers.get(cluster) ?? 0,
+    }),
+  );
+  const own: ClusterLine = {
+    cluster: config.cluster,
+    own: true,
+    network: config.network,
+    region: config.region,
+    path: 'own',
+    state: 'Synced',
+    offers: compiled.exports.size,
+  };
+  return [own, ...others.sort((a, b) => byText(a.cluster, b.cluster))];
+}

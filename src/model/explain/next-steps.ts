@@ -1,0 +1,41 @@
+/** What to do about a problem: the line `Next:` of its section in docs/errors.md. */
+export const nextSteps: Readonly<Partial<Record<string, string>>> = {
+  ParametersInvalid: 'remove `parametersRef`',
+  AddressUnsupported:
+    'use `{type: IPAddress, value: …}` with an address, with `0.0.0.0` or `::` for any of a family, or without a value for any of a family not named yet',
+  NoListenerValid: 'read the conditions of `status.listeners`; each says what is wrong',
+  SomeListenersInvalid: 'read the conditions of `status.listeners`',
+  GatewayInvalid: 'see its condition `Accepted`',
+  AddressNotUsable: 'request an address of the ranges in the message, or none',
+  AddressNotAssigned:
+    'if the message says that none is free, add a ServiceCIDR (`--service-cidr`) or delete Gateways; addresses of deleted ones are free again when every node has forgotten them',
+  DataPlaneBypassed: 'see the table of network plugins in the README; the node is in the message',
+  ProgrammingPending: 'wait; then look at the agent of the node in the message',
+  NameNotALabel: 'create a Gateway with a shorter name without dots',
+  ListenerProtocolConflict: 'use another port',
+  ListenerHostnameConflict: 'give them different host names or ports',
+  ListenerProtocolUnsupported: 'use TCP for the time being, which passes any protocol on unchanged',
+  RouteKindInvalid: 'remove the kind',
+  ParentNotFound: 'check namespace and name of the parentRef',
+  ParentKindUnsupported: 'use a Gateway',
+  ListenerNotFound: "compare with the Gateway's listeners",
+  NotAllowedByListeners: "see `allowedRoutes` of the listeners; the default is the Gateway's own namespace",
+  OlderRouteCarries: 'delete the older route, or attach this one to another listener',
+  RefNotPermitted:
+    "ask the owners of that namespace for a ReferenceGrant from this kind and namespace to the back end's group and kind",
+  BackendKindInvalid: 'compare group and kind with the message, which names the nearest',
+  BackendNotFound: 'check the name, and that the object is in the right namespace',
+  BackendPortNotFound: 'use one of the ports that the message lists',
+  BackendProtocolMismatch: 'use a UDPRoute for UDP and a TCPRoute for TCP',
+  BackendPortInvalid: 'add or remove `port`',
+  BackendNotAccepted: 'the message says why; repair the back end',
+  SelectorEmpty: 'select by at least one label or expression',
+  BackendTypeUnsupported: 'use that type, and leave TLS to the client and the pod',
+  PolicyUnsupported: 'use `Even`, `PreferLocal` or `Ordered`',
+  TargetPortNotAllowed: 'remove `targetPort`, or put the XBackend into a composite of its own',
+  PortNotOffered:
+    "declare the port in `spec.ports` of the cluster's composite, correct the route, or leave it as it is",
+  NoPortDeclared: 'declare `spec.ports`',
+  ClusterPropertyDiffers: 'correct the property, or the flag and the certificate',
+  Internal: 'report it, with the output of `/debug/inputs`, which is a test case',
+};

@@ -1,0 +1,66 @@
+import type { Ir } from '../../model/ir.ts';
+import { render } from './render.ts';
+import type { Table } from './table.ts';
+import { type TraceQuery, trace } from './trace.ts';
+import { wantedTable } from './wanted-table.ts';
+
+/** Where a node sends new connections to an address: by what it is told, and by what its kernel lists. */
+export interface PathOnNode {
+  readonly node: string;
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: 'tcp' | 'udp';
+  /** `address:port`, or `rejected`, `dropped`, `untouched`. Sorted. */
+  readonly wanted: readonly string[];
+  readonly listed: readonly string[];
+  /** Wanted and not listed. */
+  readonly missing: readonly string[];
+  /** Listed and not wanted. */
+  readonly extra: readonly string[];
+}
+
+export interface PathQuery {
+  readonly node: string;
+  readonly cluster: string;
+  readonly to: TraceQuery['to'];
+}
+
+/** `listed`: the kernel's table; undefined: there is none. Throws when `to.address` is no address. */
+export function pathOnNode(ir: Ir, listed: Table | undefined, query: PathQuery): PathOnNode {
+  const { node, cluster, to } = query;
+  const wanted = wantedTable(render(only(ir, to.address), { node, cluster }));
+  const should = endsOf(wanted, to);
+  const does = listed ? endsOf(listed, to) : ['untouched'];
+  return {
+    node,
+    ...to,
+    wanted: should,
+    listed: does,
+    missing: should.filter((end) => !does.includes(end)),
+    extra: does.filter((end) => !should.includes(end)),
+  };
+}
+
+/** What concerns one address: the rest costs time and says nothing. */
+function only(ir: Ir, address: string): Ir {
+  const frontends = new Map([...ir.frontends].filter(([, { vips }]) => vips.includes(address)));
+  const used = new Set(
+    [...frontends.values()].flatMap(({ ports }) =>
+      ports.flatMap(({ targets }) => targets.map((t) => t.backend)),
+    ),
+  );
+  return { ...ir, frontends, backends: new Map([...ir.backends].filter(([key]) => used.has(key))) };
+}
+
+/** Documentation addresses: where a connection ends does not depend on who opens it. */
+const somebody = { four: '192.0.2.1', six: '2001:db8::1' };
+
+function endsOf(table: Table, to: TraceQuery['to']): readonly string[] {
+  const address = to.address.includes(':') ? somebody.six : somebody.four;
+  const ends = trace(table, { from: { kind: 'elsewhere', address }, to });
+  const texts = ends.map((end) => {
+    if (end.result !== 'endpoint') return end.result;
+    return end.address.includes(':') ? `[${end.address}]:${end.port}` : `${end.address}:${end.port}`;
+  });
+  return [...new Set(texts)].sort();
+}

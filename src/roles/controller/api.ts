@@ -1,0 +1,115 @@
+import { explain } from '../../model/explain/explain.ts';
+import type { Cause, Explanation } from '../../model/explain/explanation.ts';
+import { listBackends, listClusters, listFrontends } from '../../model/explain/lists.ts';
+import type { Model } from '../../model/model.ts';
+import type { AckTracker, NodeHolding } from '../../outputs/xds/acks.ts';
+import type { Api } from '../../runtime/admin.ts';
+import { type NodeLine, nodeLines } from './node-lines.ts';
+
+export interface RelayLine {
+  readonly relay: string;
+  readonly connected: boolean;
+}
+
+export interface ControllerApiOptions {
+  readonly model: Model;
+  readonly acks: AckTracker;
+  readonly relays: () => readonly RelayLine[];
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** `/api/explain`: the model's explanation, and what nodes and relays have to do with it. */
+export interface ExplainAnswer extends Explanation {
+  readonly nodes: readonly NodeHolding[];
+  readonly relays: readonly RelayLine[];
+}
+
+/** `/api/clusters`. */
+export interface ClustersAnswer {
+  readonly clusters: ReturnType<typeof listClusters>;
+  readonly relays: readonly RelayLine[];
+  /** Of the answer, RFC 3339. */
+  readonly time: string;
+}
+
+/** The pages that `causeway get` and `causeway explain` print, and that scripts may read. */
+export function controllerApi({ model, acks, relays, now }: ControllerApiOptions): Api {
+  return {
+    frontends: () => listFrontends(model),
+    backends: () => listBackends(model),
+    clusters: (): ClustersAnswer => ({
+      clusters: listClusters(model),
+      relays: relays(),
+      time: new Date(now()).toISOString(),
+    }),
+    nodes: (): readonly NodeLine[] => nodeLines(model, acks.snapshot()),
+    explain: (query) =>
+      explainAnswer(explain(model, query.get('name') ?? ''), {
+        acks,
+        relays: relays(),
+        node: query.get('node') ?? undefined,
+      }),
+  };
+}
+
+interface Around {
+  readonly acks: Pick<AckTracker, 'holding'>;
+  readonly relays: readonly RelayLine[];
+  /** The client's node: what is wrong with it stops the path. */
+  readonly node: string | undefined;
+}
+
+/** Adds what nodes hold and which relays are there, and what of it stops the path. */
+export function explainAnswer(explanation: Explanation, { acks, relays, node }: Around): ExplainAnswer {
+  const { frontend } = explanation;
+  const held = frontend ? acks.holding(`${frontend.namespace}/${frontend.name}`) : [];
+  const nodes = node === undefined ? held : held.filter((h) => h.node === node);
+  const extra: Cause[] = [
+    ...(node !== undefined && frontend && nodes.length === 0 ? [noSuchNode(node)] : []),
+    ...nodes.filter(({ holds }) => holds !== 'Yes').map((holding) => nodeCause(holding, node)),
+    ...(isAboutPeers(explanation) ? relays.filter(({ connected }) => !connected).map(relayCause) : []),
+  ];
+  const causes = [...explanation.causes, ...extra];
+  return {
+    ...explanation,
+    works: causes.every(({ stops }) => !stops),
+    causes: [...causes.filter(({ stops }) => stops), ...causes.filter(({ stops }) => !stops)],
+    nodes,
+    relays,
+  };
+}
+
+const noSuchNode = (name: string): Cause => ({
+  stops: true,
+  reason: 'NotFound',
+  ref: { kind: 'Node', namespace: '', name },
+  field: '',
+  message: `no Node ${name} is Ready in this cluster, and no agent of that name was ever connected`,
+  next: 'causeway get nodes lists them',
+});
+
+const nodeCause = ({ node, holds, reason, message }: NodeHolding, asked: string | undefined): Cause => ({
+  stops: holds === 'No' || node === asked,
+  reason,
+  ref: { kind: 'Node', namespace: '', name: node },
+  field: '',
+  message,
+  next:
+    reason === 'AgentNotConnected'
+      ? `see whether causeway agent runs on ${node} and reaches a controller`
+      : `look at the log of the agent on ${node}`,
+});
+
+const relayCause = ({ relay }: RelayLine): Cause => ({
+  stops: false,
+  reason: 'RelayDown',
+  ref: { kind: 'Relay', namespace: '', name: relay },
+  field: '',
+  message: `this controller has no link to relay ${relay}: what other clusters gave stays in force, and no change of theirs arrives`,
+  next: `see whether causeway relay runs at ${relay} and is reached from here`,
+});
+
+/** A composite is on the path: other clusters matter to it. */
+const isAboutPeers = ({ frontend }: Explanation): boolean =>
+  frontend?.ports.some(({ backends }) => backends.some(({ kind }) => kind === 'CompositeBackend')) ?? false;

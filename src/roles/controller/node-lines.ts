@@ -1,0 +1,47 @@
+import type { Model } from '../../model/model.ts';
+import { byText } from '../../model/sorted-map.ts';
+import type { NodeAcks } from '../../outputs/xds/acks.ts';
+
+/** `/api/nodes`: a Node object, or a node whose agent is or was connected. */
+export interface NodeLine {
+  readonly node: string;
+  readonly zone: string;
+  readonly podCIDRs: readonly string[];
+  /** Its condition Ready is True. */
+  readonly ready: boolean;
+  readonly connected: boolean;
+  /** Resources that it refuses. */
+  readonly refused: readonly { readonly name: string; readonly message: string }[];
+  /** `Programming`, or what stands in the way. */
+  readonly state: 'Programming' | 'AgentNotConnected' | 'DataPlaneBypassed' | 'NodeRefuses' | 'NodeBehind';
+}
+
+/** Sorted by name. */
+export function nodeLines(model: Model, acks: readonly NodeAcks[]): readonly NodeLine[] {
+  const { nodes } = model.compiled;
+  const ready = new Set(
+    [...model.all('Node')]
+      .filter(({ status }) => status.conditions.some((c) => c.type === 'Ready' && c.status === 'True'))
+      .map(({ metadata }) => metadata.name),
+  );
+  const known = new Map(acks.map((ack) => [ack.node, ack]));
+  return [...new Set([...nodes.keys(), ...known.keys()])].sort(byText).map((node): NodeLine => {
+    const ack = known.get(node);
+    return {
+      node,
+      zone: nodes.get(node)?.zone ?? '',
+      podCIDRs: nodes.get(node)?.podCIDRs ?? [],
+      ready: ready.has(node),
+      connected: ack?.connected ?? false,
+      refused: (ack?.refused ?? []).map(({ name, message }) => ({ name, message })),
+      state: stateOf(ack),
+    };
+  });
+}
+
+function stateOf(ack: NodeAcks | undefined): NodeLine['state'] {
+  if (!ack?.connected) return 'AgentNotConnected';
+  if (ack.bypassed) return 'DataPlaneBypassed';
+  if (ack.refused.length > 0) return 'NodeRefuses';
+  return ack.position < 0 ? 'NodeBehind' : 'Programming';
+}

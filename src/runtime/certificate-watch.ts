@@ -1,0 +1,126 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Clock } from './clock.ts';
+import { parsePeerIdentity } from './identity.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { certificateOfCall } from './tls.ts';
+
+export interface CertificateWatchOptions {
+  /** Path of our own certificate; it may be replaced at any time. */
+  readonly own: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+interface Validity {
+  /** Epoch milliseconds. */
+  readonly from: number;
+  readonly until: number;
+}
+
+const hourMs = 3_600_000;
+const monthMs = 30 * 24 * hourMs;
+const share = 0.2;
+
+/**
+ * When our own certificate and those of peers end: a metric, and a line of the log where one of them ends soon: in
+ * less than 30 days, and in less than a fifth of the time for which it was issued.
+ */
+export class CertificateWatch {
+  readonly #options: CertificateWatchOptions;
+  /** Of connections that are open, by peer; and the last one of servers that we dial. */
+  readonly #open = new Map<string, Set<Validity>>();
+  readonly #dialled = new Map<string, Validity>();
+  #own: Validity | undefined;
+  /** Peer → the end that was warned of. */
+  readonly #warned = new Map<string, number>();
+  #cancel: () => void = () => {};
+
+  constructor(options: CertificateWatchOptions) {
+    this.#options = options;
+    options.metrics.gauge({
+      name: 'cert_expiry_seconds',
+      help: 'time until a certificate ends, our own and those of connected peers',
+      labels: ['peer'],
+      collect: (gauge) => {
+        gauge.reset();
+        const now = options.clock.now();
+        for (const [peer, { until }] of this.#all()) gauge.set({ peer }, (until - now) / 1000);
+      },
+    });
+    this.#check();
+  }
+
+  /** A peer that proved this certificate (DER) is connected, until the returned function is called. */
+  connected(raw: Uint8Array): () => void {
+    const validity = validityOf(raw);
+    const peer = nameOf(raw);
+    const all = this.#open.get(peer) ?? new Set();
+    this.#open.set(peer, all.add(validity));
+    this.#warn(peer, validity);
+    return () => {
+      all.delete(validity);
+      if (all.size > 0 || this.#open.get(peer) !== all) return;
+      this.#open.delete(peer);
+      this.#warned.delete(peer);
+    };
+  }
+
+  /** As `connected`, of who called. */
+  called(call: Parameters<typeof certificateOfCall>[0]): () => void {
+    const raw = certificateOfCall(call);
+    return raw ? this.connected(raw) : () => {};
+  }
+
+  /** A server that we dial proved this certificate (DER). */
+  dialled(raw: Uint8Array): void {
+    const validity = validityOf(raw);
+    this.#dialled.set(nameOf(raw), validity);
+    this.#warn(nameOf(raw), validity);
+  }
+
+  close(): void {
+    this.#cancel();
+  }
+
+  #check(): void {
+    for (const [peer, validity] of this.#all()) this.#warn(peer, validity);
+    this.#cancel = this.#options.clock.after(hourMs, () => this.#check());
+  }
+
+  /** Of several certificates of a peer the one that ends first. */
+  *#all(): Generator<readonly [peer: string, validity: Validity]> {
+    try {
+      this.#own = validityOf(readFileSync(this.#options.own));
+    } catch {
+      // It is being replaced: the last one is in force.
+    }
+    if (this.#own) yield ['own', this.#own];
+    yield* this.#dialled;
+    for (const [peer, all] of this.#open) {
+      const [first] = [...all].sort((a, b) => a.until - b.until);
+      if (first) yield [peer, first];
+    }
+  }
+
+  #warn(peer: string, { from, until }: Validity): void {
+    const left = until - this.#options.clock.now();
+    if (left >= monthMs || left >= (until - from) * share || this.#warned.get(peer) === until) return;
+    this.#warned.set(peer, until);
+    const fields = { peer, until: new Date(until).toISOString(), hours: Math.round(left / hourMs) };
+    this.#options.log.warn(fields, left > 0 ? 'a certificate ends soon' : 'a certificate has ended');
+  }
+}
+
+function validityOf(certificate: Uint8Array): Validity {
+  const { validFromDate, validToDate } = new X509Certificate(certificate);
+  return { from: validFromDate.getTime(), until: validToDate.getTime() };
+}
+
+/** `<cluster>/<role>[/<node>]` */
+function nameOf(raw: Uint8Array): string {
+  const { cluster, role, node } = parsePeerIdentity(raw);
+  return [cluster, role, node].filter((part) => part !== undefined).join('/');
+}

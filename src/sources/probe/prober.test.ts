@@ -1,0 +1,95 @@
+import { createServer } from 'node:net';
+import { beforeEach, expect, test } from 'vitest';
+import type { ProbeTarget } from '../../model/compiled.ts';
+import { ManualClock } from '../../runtime/clock.ts';
+import { Metrics } from '../../runtime/metrics.ts';
+import { dialTcp } from './dial-tcp.ts';
+import { Prober } from './prober.ts';
+
+const key = 'shop/store/tcp-80/west';
+const target = (...places: string[]): ReadonlyMap<string, ProbeTarget> =>
+  new Map([[key, { cluster: 'west', places }]]);
+
+let clock: ManualClock;
+let metrics: Metrics;
+let dead: Set<string>;
+let dialled: string[];
+let told: string[];
+let prober: Prober;
+beforeEach(() => {
+  clock = new ManualClock(1_000_000);
+  metrics = new Metrics();
+  dead = new Set();
+  dialled = [];
+  told = [];
+  prober = new Prober({
+    clock,
+    metrics,
+    random: () => 0.5,
+    dial: async (place) => {
+      dialled.push(place);
+      return !dead.has(place);
+    },
+    onChanges: (changes) => {
+      for (const { key: of, value } of changes) told.push(`${of} ${JSON.stringify(value)}`);
+    },
+  });
+});
+
+async function passes(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 20) {
+    clock.advance(20);
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+}
+
+test('what fails is told, and told to be gone with what was to be probed', async () => {
+  prober.update(target('10.1.0.1 80', '10.1.0.2 80'), [key]);
+  dead.add('10.1.0.2 80');
+  await passes(3_000);
+  expect(told.splice(0)).toEqual([`${key} {"failing":["10.1.0.2 80"]}`]);
+  const text = await metrics.registry.metrics();
+  expect(text).toContain('causeway_endpoints_unreachable{cluster="west"} 1');
+  expect(text).toMatch(/causeway_probes_total\{result="failed"\} [23]\n/);
+  prober.update(new Map(), [key]);
+  expect(told).toEqual([`${key} undefined`]);
+  dialled = [];
+  await passes(3_000);
+  expect(dialled).toEqual([]);
+});
+
+test('not more than 50 a second, whatever there is', async () => {
+  const places = Array.from({ length: 5_000 }, (_, i) => `10.1.${i >> 8}.${i & 255} 80`);
+  prober.update(target(...places), [key]);
+  await passes(10_000);
+  expect(dialled.length).toBeLessThanOrEqual(500);
+  expect(new Set(dialled).size).toBe(dialled.length);
+});
+
+test('a clock that steps stops nothing and starts no burst', async () => {
+  prober.update(target('10.1.0.1 80'), [key]);
+  await passes(1_000);
+  let offset = -3_600_000;
+  const { now } = clock;
+  clock.now = () => now.call(clock) + offset;
+  dialled = [];
+  await passes(3_000);
+  expect(dialled.length).toBeGreaterThanOrEqual(2);
+  offset = 3_600_000;
+  await passes(3_000);
+  expect(dialled.length).toBeLessThanOrEqual(8);
+});
+
+test('a connection is tried and closed; what refuses fails', async () => {
+  let closed = 0;
+  const server = createServer((socket) => socket.resume().once('close', () => (closed += 1)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  expect(await dialTcp(`127.0.0.1 ${port}`)).toBe(true);
+  await expect.poll(() => closed).toBe(1);
+  await new Promise((resolve) => server.close(resolve));
+  expect(await dialTcp(`127.0.0.1 ${port}`)).toBe(false);
+  expect(await dialTcp('not-an-address 80')).toBe(false);
+});
