@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { relayAddress } from '../../src/cli/playground/control-plane.ts';
 import { typeUrls } from '../../src/wire/proto/type-urls.ts';
@@ -161,7 +163,9 @@ test('V2 no endpoints and not synced are told apart, by reason and by metrics', 
     expect(await metric('source_synced', { cluster: 'west' })).toBe(0);
   });
   expect(await metric('endpoints', { cluster: 'west', state: 'healthy' })).toBe(1);
-  // A controller that was never told anything of west says so, instead of that west has nothing.
+  // A controller that knows nothing of west says so, instead of that west has nothing.
+  await w.supervisor.kill('east controller');
+  rmSync(join(w.cluster('east').stateDir, 'peers.json'));
   await w.supervisor.restart('east controller');
   await standing('open', 'west', 'Syncing NotSynced');
   expect(await metric('source_synced', { cluster: 'east' })).toBe(1);
