@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,6 +55,8 @@ test('a CA and a member certificate are made; keys are private and never printed
     region: 'us',
     network: 'n1',
   });
+  const { serialNumber } = new X509Certificate(readFileSync(files.cert));
+  expect(printed).toContain(`serial ${serialNumber.toLowerCase()}\n`);
   for (const key of [files.key, join(dir, 'ca/ca.key')]) {
     expect(statSync(key).mode & 0o777).toBe(0o600);
     expect(printed).not.toContain(readFileSync(key, 'utf8').split('\n')[1]);

@@ -1,6 +1,9 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { CaFolder } from '../runtime/ca-folder.ts';
 import { AppError } from '../runtime/errors.ts';
 import { formatSpiffeId, type PeerIdentity } from '../runtime/identity.ts';
+import { readPeerCertificate } from '../runtime/peer-certificate.ts';
 
 export interface RelayCertificateOptions extends Omit<PeerIdentity, 'set'> {
   /** Where `causeway relay init` made the CA. */
@@ -24,6 +27,7 @@ export async function runRelayCertificate(options: RelayCertificateOptions): Pro
   const ca = CaFolder.open(state);
   const files = await ca.issueInto(out, { ...identity, now: Date.now() });
   const id = formatSpiffeId({ ...identity, set: ca.set });
-  process.stdout.write(`${id}: ${files.cert}, ${files.key} and ${files.ca}\n`);
+  const { serial } = readPeerCertificate(new X509Certificate(readFileSync(files.cert)).raw);
+  process.stdout.write(`${id}: ${files.cert}, ${files.key} and ${files.ca}\nserial ${serial}\n`);
   return 0;
 }

@@ -4,6 +4,7 @@ import type { Change } from '../model/inputs.ts';
 import { Model } from '../model/model.ts';
 import { readProgrammed } from '../outputs/status/programmed.ts';
 import type { XdsServer } from '../outputs/xds/server.ts';
+import { Admission } from '../runtime/admission.ts';
 import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
@@ -75,7 +76,8 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   });
   const push = (changes: readonly Change[]): void => loop.push(changes);
   const certificates = new CertificateWatch({ ...context, own: tls.cert });
-  const xds = new ControllerXds({ ...options, certificates, epoch, onAcks: () => onAcks() });
+  const admission = new Admission({ ...context, certificates });
+  const xds = new ControllerXds({ ...options, admission, epoch, onAcks: () => onAcks() });
   const programming = new ProgrammingFeed(xds.acks, clock, push);
   const claims = await ControllerClaims.open({ ...options, acks: xds.acks, onChanges: push });
   const programmed = await readProgrammed(state);
@@ -85,7 +87,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
           ...options,
           network: model.config.network,
           epoch,
-          certificates,
+          admission,
           hadDataPlanes: programmed.size > 0,
           onChanges: push,
         })
@@ -145,7 +147,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     fileProblems: () => problems.texts.length,
   });
   let server: XdsServer | undefined;
-  lifecycle.add('certificates', () => certificates.close());
+  lifecycle.add('certificates', () => admission.close());
   lifecycle.add('claims', () => claims.close());
   lifecycle.add('statuses', () => statuses.close());
   lifecycle.add('relays', () => links?.close());

@@ -109,6 +109,47 @@ test('P6 a member is taken off the list and put on it again while everything run
   await expect.poll(() => east.endpoints(storePort), soon).toEqual({ west: ['10.1.0.9'] });
 });
 
+test('X2 a certificate is revoked: its streams end, both of them, and another of its cluster is welcome', async () => {
+  bed.writeMembers('east', 'west', 'north');
+  await bed.startRelay();
+  const [east, west, north] = [await bed.member('east'), await bed.member('west'), await bed.member('north')];
+  for (const member of [east, west, north]) member.import(storePort);
+  east.export(store(['10.0.0.1']));
+  west.export(store(['10.1.0.1']));
+  north.export(store(['10.2.0.1']));
+  await expect
+    .poll(() => east.endpoints(storePort), soon)
+    .toEqual({ west: ['10.1.0.1'], north: ['10.2.0.1'] });
+  await expect.poll(() => Object.keys(west.endpoints(storePort)), soon).toEqual(['east', 'north']);
+  const serial = bed.serial('west');
+
+  bed.writeLists(['east', 'west', 'north'], [{ serial, reason: 'the key was copied' }]);
+  await expect.poll(() => bed.relay?.hub.origins.get('west')?.isLinked, soon).toBe(false);
+  await expect
+    .poll(() => west.lastError(), soon)
+    .toContain(`certificate ${serial} of west/controller is revoked`);
+  await expect.poll(() => west.origins.get('east')?.state, soon).toBe('Stale');
+  // What it gave is not taken away by that, and what it tells from now on is not heard.
+  west.export(store(['6.6.6.6']));
+  north.export(store(['10.2.0.2']));
+  await expect
+    .poll(() => east.endpoints(storePort), soon)
+    .toEqual({ west: ['10.1.0.1'], north: ['10.2.0.2'] });
+  expect(east.origins.get('north')?.state).toBe('Synced');
+  // A line that goes removes it.
+  bed.writeLists(['east', 'north'], [{ serial }]);
+  await expect.poll(() => east.endpoints(storePort), soon).toEqual({ north: ['10.2.0.2'] });
+  bed.writeLists(['east', 'west', 'north'], [{ serial }]);
+  const fresh = await bed.member('west');
+  fresh.import(storePort);
+  fresh.export(store(['10.1.0.9']));
+  await expect
+    .poll(() => east.endpoints(storePort), soon)
+    .toEqual({ west: ['10.1.0.9'], north: ['10.2.0.2'] });
+  expect(JSON.stringify([...east.changes, ...north.changes])).not.toContain('6.6.6.6');
+  expect(lost(north).filter((key) => !key.includes('west'))).toEqual([]);
+});
+
 test('who is no member, has another role or another CA gets nothing and gives nothing', async () => {
   const { east } = await pair(['10.1.0.1']);
   const stranger = await bed.member('north');

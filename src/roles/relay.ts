@@ -1,13 +1,15 @@
 import type { PeerLimits } from '../model/relay/peer-budget.ts';
 import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
+import { Admission } from '../runtime/admission.ts';
 import { CertificateWatch } from '../runtime/certificate-watch.ts';
+import { FollowedFile } from '../runtime/followed-file.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { identifyCall, serverCredentials } from '../runtime/tls.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import { typeUrls } from '../wire/proto/type-urls.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { RelayHub } from './relay/hub.ts';
-import { MembersFile } from './relay/members-file.ts';
+import { parseMembers } from './relay/members-file.ts';
 import { publishService } from './relay/publish-service.ts';
 
 export interface RelayOptions extends RoleOptions {
@@ -42,6 +44,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
   const { tls, set, name, clock, log, metrics } = options;
   requireOwnIdentity(tls, { set, cluster: name, role: 'relay' });
   const certificates = new CertificateWatch({ own: tls.cert, clock, log, metrics });
+  const admission = new Admission({ certificates, clock, log, metrics });
   let server: XdsServer | undefined;
   const hub = new RelayHub({
     set,
@@ -59,18 +62,23 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
     listen: options.listen,
     credentials: serverCredentials(tls),
     identify: (call) => identifyCall(call, { set, roles: ['controller'] }),
-    onStream: (call) => certificates.called(call),
+    admission,
     log: hub.log,
     views: (peer) => hub.viewFor(peer),
     logger: log,
     metrics,
-    services: [publishService({ hub, set, clock, log })],
+    services: [publishService({ hub, set, admission, clock, log })],
   });
-  const members = new MembersFile({
+  const members = new FollowedFile({
     path: options.members,
+    what: 'the list of members',
+    parse: parseMembers,
     clock,
     log,
-    onList: (clusters) => hub.setMembers(clusters),
+    onContent: ({ clusters, revoked }) => {
+      admission.setRevoked(revoked);
+      hub.setMembers(clusters);
+    },
   });
   return {
     port: server.port,
@@ -80,7 +88,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
     },
     debug: debugPages(hub, server),
     close: async () => {
-      certificates.close();
+      admission.close();
       members.close();
       hub.close();
       await server.close();

@@ -1,4 +1,5 @@
 import { type MethodDefinition, type ServerDuplexStream, status } from '@grpc/grpc-js';
+import type { Admission } from './admission.ts';
 import { AppError, messageOf } from './errors.ts';
 
 /** The serving end of a bidirectional call whose messages are bytes. */
@@ -17,7 +18,7 @@ export const bytesMethod = (path: string): MethodDefinition<Buffer, Buffer> => (
   responseDeserialize: bytes,
 });
 
-export interface BytesCallHandler {
+interface BytesCallHandler {
   /** A throw ends the call. */
   readonly receive: (message: Buffer) => void;
   /** The call is over, whoever ended it. Called once. */
@@ -25,21 +26,26 @@ export interface BytesCallHandler {
 }
 
 /** Ends the call, telling the peer why. */
-export type EndCall = (error: AppError) => void;
+type EndCall = (error: AppError) => void;
 
-/**
- * Serves one call. `open` takes it, or throws: then it is refused. `failed` is told what we refused or ended it with.
- */
-export function serveBytesCall(
-  call: BytesCall,
-  open: (end: EndCall) => BytesCallHandler,
-  failed: (error: AppError, refused: boolean) => void,
-): void {
+export interface ServedCall {
+  /** Whether the call is taken and stays, beside what `open` says. */
+  readonly admission: Admission | undefined;
+  /** Takes the call. A throw refuses it. */
+  readonly open: (end: EndCall) => BytesCallHandler;
+  /** What we refused or ended it with. */
+  readonly failed: (error: AppError, refused: boolean) => void;
+}
+
+/** Serves one call. */
+export function serveBytesCall(call: BytesCall, { admission, open, failed }: ServedCall): void {
   let handler: BytesCallHandler | undefined;
+  let leave: (() => void) | undefined;
   let ended = false;
   const close = (): void => {
     if (ended) return;
     ended = true;
+    leave?.();
     handler?.closed();
   };
   const end: EndCall = (error) => {
@@ -49,6 +55,7 @@ export function serveBytesCall(
     call.emit('error', { code: statusOf(error), details: `${error.code}: ${error.message}` });
   };
   try {
+    leave = admission?.enter(call, end);
     handler = open(end);
   } catch (cause) {
     end(toAppError(cause));

@@ -1,10 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Clock } from './clock.ts';
-import { parsePeerIdentity } from './identity.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { certificateOfCall } from './tls.ts';
+import { type PeerCertificate, readPeerCertificate } from './peer-certificate.ts';
 
 export interface CertificateWatchOptions {
   /** Path of our own certificate; it may be replaced at any time. */
@@ -14,11 +13,7 @@ export interface CertificateWatchOptions {
   readonly metrics: Metrics;
 }
 
-interface Validity {
-  /** Epoch milliseconds. */
-  readonly from: number;
-  readonly until: number;
-}
+type Validity = Pick<PeerCertificate, 'from' | 'until'>;
 
 const hourMs = 3_600_000;
 const monthMs = 30 * 24 * hourMs;
@@ -55,8 +50,8 @@ export class CertificateWatch {
 
   /** A peer that proved this certificate (DER) is connected, until the returned function is called. */
   connected(raw: Uint8Array): () => void {
-    const validity = validityOf(raw);
-    const peer = nameOf(raw);
+    const validity = readPeerCertificate(raw);
+    const peer = validity.name;
     const all = this.#open.get(peer) ?? new Set();
     this.#open.set(peer, all.add(validity));
     this.#warn(peer, validity);
@@ -68,17 +63,11 @@ export class CertificateWatch {
     };
   }
 
-  /** As `connected`, of who called. */
-  called(call: Parameters<typeof certificateOfCall>[0]): () => void {
-    const raw = certificateOfCall(call);
-    return raw ? this.connected(raw) : () => {};
-  }
-
   /** A server that we dial proved this certificate (DER). */
   dialled(raw: Uint8Array): void {
-    const validity = validityOf(raw);
-    this.#dialled.set(nameOf(raw), validity);
-    this.#warn(nameOf(raw), validity);
+    const certificate = readPeerCertificate(raw);
+    this.#dialled.set(certificate.name, certificate);
+    this.#warn(certificate.name, certificate);
   }
 
   close(): void {
@@ -93,7 +82,7 @@ export class CertificateWatch {
   /** Of several certificates of a peer the one that ends first. */
   *#all(): Generator<readonly [peer: string, validity: Validity]> {
     try {
-      this.#own = validityOf(readFileSync(this.#options.own));
+      this.#own = readPeerCertificate(new X509Certificate(readFileSync(this.#options.own)).raw);
     } catch {
       // It is being replaced: the last one is in force.
     }
@@ -112,15 +101,4 @@ export class CertificateWatch {
     const fields = { peer, until: new Date(until).toISOString(), hours: Math.round(left / hourMs) };
     this.#options.log.warn(fields, left > 0 ? 'a certificate ends soon' : 'a certificate has ended');
   }
-}
-
-function validityOf(certificate: Uint8Array): Validity {
-  const { validFromDate, validToDate } = new X509Certificate(certificate);
-  return { from: validFromDate.getTime(), until: validToDate.getTime() };
-}
-
-/** `<cluster>/<role>[/<node>]` */
-function nameOf(raw: Uint8Array): string {
-  const { cluster, role, node } = parsePeerIdentity(raw);
-  return [cluster, role, node].filter((part) => part !== undefined).join('/');
 }

@@ -68,7 +68,7 @@ export function channelCredentials(
   return credentials;
 }
 
-interface CallWithPeer {
+export interface CallWithPeer {
   getAuthContext(): { readonly sslPeerCertificate?: PeerCertificate };
 }
 

@@ -2,6 +2,7 @@ import type { AppError } from '../../runtime/errors.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { nameOfPeer } from '../../runtime/peer-certificate.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { fromStruct } from '../../wire/proto/struct.ts';
 import { metadataKey } from '../../wire/proto/type-urls.ts';
@@ -43,10 +44,6 @@ export interface StreamSnapshot {
 /** What may wait to leave of one stream. */
 const streamBytes = 256 * 1024;
 
-/** `<cluster>/<role>[/<node>]` */
-export const peerName = (peer: PeerIdentity): string =>
-  [peer.cluster, peer.role, peer.node].filter((part) => part !== undefined).join('/');
-
 /** One stream of one peer: what it is sent and answers is counted, logged and told to the tracker of nodes. */
 export class PeerStream {
   readonly name: string;
@@ -58,7 +55,7 @@ export class PeerStream {
 
   constructor(options: PeerStreamOptions) {
     const { peer, address, view, acks, logger, metrics } = options;
-    this.name = peerName(peer);
+    this.name = nameOfPeer(peer);
     this.#options = options;
     this.#metrics = xdsMetrics(metrics);
     this.#session = peer.role === 'agent' && peer.node !== undefined ? acks?.connect(peer.node) : undefined;

@@ -5,16 +5,18 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import type { Admission } from '../../runtime/admission.ts';
 import { type BytesCall, bytesMethod, serveBytesCall } from '../../runtime/bytes-call.ts';
 import { AppError, messageOf } from '../../runtime/errors.ts';
 import { formatHostPort, requireHostPort } from '../../runtime/host-port.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { nameOfPeer } from '../../runtime/peer-certificate.ts';
 import { methods } from '../../wire/proto/methods.ts';
 import type { AckTracker } from './acks.ts';
 import type { StreamLimits } from './delta-server-stream.ts';
-import { PeerStream, peerName, type StreamSnapshot } from './peer-stream.ts';
+import { PeerStream, type StreamSnapshot } from './peer-stream.ts';
 import type { ResourceLog } from './resource-log.ts';
 import { SendBudget } from './send-window.ts';
 import { watchClientLag } from './server-metrics.ts';
@@ -26,8 +28,8 @@ export interface XdsServerOptions {
   readonly credentials: ServerCredentials;
   /** Who calls. A throw or undefined: it is refused. */
   readonly identify: (call: BytesCall) => PeerIdentity | undefined;
-  /** A stream was taken; what it returns is called at its end. */
-  readonly onStream?: (call: BytesCall) => () => void;
+  /** Whether calls are taken and stay, beside who calls. */
+  readonly admission?: Admission;
   readonly log: ResourceLog;
   /** What this peer may see; undefined: nothing is for it, it is refused. */
   readonly views: (peer: PeerIdentity) => View | undefined;
@@ -107,9 +109,9 @@ function accept(
 ): void {
   const address = call.getPeer();
   let name: string | undefined;
-  serveBytesCall(
-    call,
-    (end) => {
+  serveBytesCall(call, {
+    admission: options.admission,
+    open: (end) => {
       const stream = new PeerStream({
         ...options,
         ...admit(options, streams, call),
@@ -120,7 +122,6 @@ function accept(
       });
       name = stream.name;
       streams.add(stream);
-      const ended = options.onStream?.(call);
       // The client learns at once that it was taken, before there is anything to tell.
       call.sendMetadata(new Metadata());
       return {
@@ -128,15 +129,14 @@ function accept(
         closed: () => {
           streams.delete(stream);
           stream.close();
-          ended?.();
         },
       };
     },
-    ({ code, message }, refused) => {
+    failed: ({ code, message }, refused) => {
       const what = refused ? 'refused' : 'ended by us';
       options.logger.warn({ peer: name ?? address, address, code }, `xDS stream ${what}: ${message}`);
     },
-  );
+  });
 }
 
 /** Throws E_PEER_IDENTITY or E_XDS_STREAM where the call is not taken. */
@@ -154,10 +154,10 @@ function admit(
   }
   const view = peer && options.views(peer);
   if (!peer || !view) {
-    const found = peer ? peerName(peer) : 'no identity';
+    const found = peer ? nameOfPeer(peer) : 'no identity';
     throw new AppError('E_PEER_IDENTITY', `expected a peer that may subscribe here, found ${found}`);
   }
-  const name = peerName(peer);
+  const name = nameOfPeer(peer);
   const same = [...streams].filter((stream) => stream.name === name).length;
   if (streams.size >= total || same >= perPeer) {
     throw new AppError('E_XDS_STREAM', `expected at most ${perPeer} streams of ${name} and ${total} in all`);

@@ -3,7 +3,7 @@ import type { Compiled, Touched } from '../../model/compiled.ts';
 import type { Change } from '../../model/inputs.ts';
 import { PublishLink } from '../../outputs/relay/publish-link.ts';
 import { PublishedState } from '../../outputs/relay/published-state.ts';
-import type { CertificateWatch } from '../../runtime/certificate-watch.ts';
+import type { Admission } from '../../runtime/admission.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -24,7 +24,7 @@ export interface ControllerRelaysOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly epoch: number;
-  readonly certificates: CertificateWatch;
+  readonly admission: Admission;
   readonly state: string;
   /** Data planes were programmed by an earlier process. */
   readonly hadDataPlanes: boolean;
@@ -66,7 +66,7 @@ export class ControllerRelays {
     const credentials = channelCredentials(
       options.tls,
       { set, roles: ['relay'] },
-      { dialled: (raw) => options.certificates.dialled(raw) },
+      { dialled: (raw) => options.admission.dialled(raw) },
     );
     this.#clients = relays.map((target) => new Client(target, credentials, channelOptions));
     this.#links = this.#clients.map(

@@ -5,7 +5,7 @@ import { ResourceLog } from '../../outputs/xds/resource-log.ts';
 import { startXdsServer, type XdsServer } from '../../outputs/xds/server.ts';
 import { dataPlaneView } from '../../outputs/xds/view.ts';
 import { XdsOutput } from '../../outputs/xds/xds-output.ts';
-import type { CertificateWatch } from '../../runtime/certificate-watch.ts';
+import type { Admission } from '../../runtime/admission.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { identifyCall, serverCredentials } from '../../runtime/tls.ts';
@@ -18,7 +18,7 @@ export interface ControllerXdsOptions {
   readonly tls: TlsFiles;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly certificates: CertificateWatch;
+  readonly admission: Admission;
   /** Start of this process' life, epoch milliseconds. */
   readonly epoch: number;
   /** Called often; must be cheap. */
@@ -61,12 +61,12 @@ export class ControllerXds {
 
   /** Throws E_LISTEN or E_TLS_LOAD. */
   serve(): Promise<XdsServer> {
-    const { listen, tls, set, log, metrics, certificates, cluster: own } = this.#options;
+    const { listen, tls, set, log, metrics, admission, cluster: own } = this.#options;
     return startXdsServer({
       listen,
       credentials: serverCredentials(tls),
       identify: (call) => identifyCall(call, { set, roles: ['agent', 'dns'], cluster: own }),
-      onStream: (call) => certificates.called(call),
+      admission,
       log: this.#log,
       views: (peer) => dataPlaneView(peer.role),
       acks: this.acks,

@@ -1,5 +1,6 @@
 import { Metadata, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { epochHeader } from '../../outputs/relay/publish-link.ts';
+import type { Admission } from '../../runtime/admission.ts';
 import { type BytesCall, bytesMethod, serveBytesCall } from '../../runtime/bytes-call.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { AppError } from '../../runtime/errors.ts';
@@ -11,6 +12,7 @@ import type { RelayHub } from './hub.ts';
 export interface PublishServiceOptions {
   readonly hub: RelayHub;
   readonly set: string;
+  readonly admission: Admission;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -26,10 +28,10 @@ export function publishService(options: PublishServiceOptions): {
   };
 }
 
-function accept({ hub, set, clock, log }: PublishServiceOptions, call: BytesCall): void {
-  serveBytesCall(
-    call,
-    (fail) => {
+function accept({ hub, set, admission, clock, log }: PublishServiceOptions, call: BytesCall): void {
+  serveBytesCall(call, {
+    admission,
+    open: (fail) => {
       const peer = identifyCall(call, { set, roles: ['controller'] });
       const epoch = Number(call.metadata.get(epochHeader)[0]);
       if (!Number.isSafeInteger(epoch) || epoch < 0) {
@@ -49,9 +51,9 @@ function accept({ hub, set, clock, log }: PublishServiceOptions, call: BytesCall
         closed: () => hub.unlink(origin, connection),
       };
     },
-    ({ code, message }, refused) => {
+    failed: ({ code, message }, refused) => {
       const what = refused ? 'refused' : 'ended by us';
       log.warn({ peer: call.getPeer(), code }, `publish link ${what}: ${message}`);
     },
-  );
+  });
 }

@@ -1,14 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Export, Touched } from '../../model/compiled.ts';
 import type { Change, Contribution, Origin, RemoteEndpoint } from '../../model/inputs.ts';
+import { Admission } from '../../runtime/admission.ts';
 import { CaFolder } from '../../runtime/ca-folder.ts';
 import { CertificateWatch } from '../../runtime/certificate-watch.ts';
 import type { IssueOptions } from '../../runtime/certificates.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
+import { readPeerCertificate } from '../../runtime/peer-certificate.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
 import { type LoadedPeers, loadPeers } from '../../sources/relay/peer-file.ts';
 import { ControllerRelays } from '../controller/relays.ts';
@@ -44,11 +47,18 @@ export class RelayTestBed {
     });
   }
 
+  /** Of the certificate that was issued last under this name. */
+  serial(name: string): string {
+    return readPeerCertificate(new X509Certificate(readFileSync(join(this.dir, name, 'tls.crt'))).raw).serial;
+  }
+
   writeMembers(...clusters: readonly string[]): void {
-    writeFileSync(
-      join(this.dir, 'members.yaml'),
-      JSON.stringify({ members: clusters.map((cluster) => ({ cluster })) }),
-    );
+    this.writeLists(clusters, []);
+  }
+
+  writeLists(clusters: readonly string[], revoked: readonly object[]): void {
+    const members = clusters.map((cluster) => ({ cluster }));
+    writeFileSync(join(this.dir, 'members.yaml'), JSON.stringify({ members, revoked }));
   }
 
   /** On the port of the relay before it, so that members find it again. */
@@ -152,7 +162,12 @@ export class TestMember extends Records {
     const links = {
       state,
       hadDataPlanes: false,
-      certificates: new CertificateWatch({ own: tls.cert, clock, log: silentLog, metrics: this.metrics }),
+      admission: new Admission({
+        certificates: new CertificateWatch({ own: tls.cert, clock, log: silentLog, metrics: this.metrics }),
+        clock,
+        log: silentLog,
+        metrics: this.metrics,
+      }),
       epoch: clock.now(),
       set: 'demo',
       cluster,

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { parseDocument } from 'yaml';
+import type { Clock } from './clock.ts';
+import { AppError, messageOf } from './errors.ts';
+import type { Log } from './log.ts';
+
+const pollMs = 500;
+const maxBytes = 1_048_576;
+
+export interface FollowedFileOptions<T> {
+  readonly path: string;
+  /** For messages, as `the list of members`. */
+  readonly what: string;
+  /** From the value of the YAML, its scalars being texts. A throw says what is wrong with it. */
+  readonly parse: (value: unknown) => T;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onContent: (content: T) => void;
+}
+
+/** The value of a YAML document, its scalars being texts. Throws E_USAGE. */
+export function readTexts(text: string): unknown {
+  if (text.length > maxBytes) throw new AppError('E_USAGE', `expected at most ${maxBytes} characters`);
+  // Texts only: a serial number must not become a floating-point number.
+  const document = parseDocument(text, { schema: 'failsafe' });
+  const [fault] = document.errors;
+  if (fault) throw new AppError('E_USAGE', fault.message.split('\n')[0] as string);
+  return document.toJS({ maxAliasCount: 100 });
+}
+
+/**
+ * Follows a small YAML file: replaced, renamed over or mounted anew, it counts within a second. A new content
+ * counts once it is read twice the same, since half a list reads as a list from which entries were taken. A file
+ * that cannot be read or is wrong changes nothing.
+ */
+export class FollowedFile<T> {
+  readonly #options: FollowedFileOptions<T>;
+  /** The content that was last looked at, or why there was none. */
+  #seen: string | undefined;
+  #pending: string | undefined;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: FollowedFileOptions<T>) {
+    this.#options = options;
+    this.#poll();
+  }
+
+  close(): void {
+    this.#cancel?.();
+  }
+
+  #poll(): void {
+    this.#read();
+    this.#cancel = this.#options.clock.after(pollMs, () => this.#poll());
+  }
+
+  #read(): void {
+    const { path, parse, onContent } = this.#options;
+    let text: string;
+    try {
+      text = readFileSync(path, 'utf8');
+    } catch (cause) {
+      this.#warn(`!${messageOf(cause)}`, messageOf(cause));
+      return;
+    }
+    if (text === this.#seen) return;
+    const isSettled = this.#seen === undefined || this.#pending === text;
+    this.#pending = text;
+    if (!isSettled) return;
+    let content: T;
+    try {
+      content = parse(readTexts(text));
+    } catch (cause) {
+      this.#warn(text, messageOf(cause));
+      return;
+    }
+    this.#seen = text;
+    onContent(content);
+  }
+
+  /** Once for each content. */
+  #warn(seen: string, error: string): void {
+    if (this.#seen === seen) return;
+    this.#seen = seen;
+    const { path, what } = this.#options;
+    this.#options.log.warn({ file: path, error }, `${what} cannot be used; the last good one stays`);
+  }
+}
