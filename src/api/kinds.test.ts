@@ -111,7 +111,7 @@ spec:
       'Node',
       'apiVersion: v1\nkind: Node\nmetadata: {name: a}\nspec: {podCIDR: 10.0.0.0/24}',
     );
-    expect(node.spec).toEqual({ podCIDRs: ['10.0.0.0/24'] });
+    expect(node.spec).toEqual({ podCIDRs: ['10.0.0.0/24'], taints: [] });
     const service = good(
       'Service',
       'apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {clusterIP: None}',

@@ -12,6 +12,10 @@ export const node = defineKind({
     spec: object(
       {
         podCIDRs: list(text({ maxLength: 64, expects: 'a CIDR' }), { maxItems: 2, default: [] }),
+        taints: list(object({ key: text({ maxLength: 316 }), effect: text({ maxLength: 63 }) }), {
+          maxItems: 1000,
+          default: [],
+        }),
       },
       { default: {} },
     ),

@@ -37,7 +37,7 @@ export function dumpIr({ frontends, backends, nodes }: Ir): Plain {
   return {
     frontends: dumpMap(frontends, dumpFrontend),
     backends: dumpMap(backends, dumpBackend),
-    nodes: dumpMap(nodes, ({ zone, podCIDRs }) => ({ zone, podCIDRs })),
+    nodes: dumpMap(nodes, ({ name: _, ...facts }) => facts),
   };
 }
 

@@ -88,6 +88,8 @@ export interface NodeFacts {
   readonly zone: string;
   /** Sources in these ranges keep their address. */
   readonly podCIDRs: readonly string[];
+  /** For the control plane only: clients are not expected there. */
+  readonly reserved?: true;
 }
 
 /** A consistent view. Keys of the maps are the keys of what they hold. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Load, startLoad } from '../../src/cli/playground/load-process.ts';
+import { matchesShares } from '../../src/cli/playground/proportions.ts';
 import type { Endpoint, Ir } from '../../src/model/ir.ts';
 import { conntrackTool } from '../../src/outputs/conntrack/tool.ts';
 import type { NftOutput, NftOutputOptions } from '../../src/outputs/nft/apply.ts';
@@ -155,6 +156,47 @@ test('dataplane 5 a weight moves from all to none under load: no connection fail
   await change(commits, moving, gateway([at(0)], [0, 100]));
   const { answers } = await net.load(net.remote.host, { host: vip, port: 80, requests: 100 });
   expect(answers).toEqual({ 'east/p2': 100 });
+});
+
+test('dataplane 26 a node turns to its own zone and back under load: no connection fails', async () => {
+  const { runner, commits } = recorded();
+  const turning = open({ runner });
+  const group = (zone: string, endpoints: readonly Endpoint[]) => ({
+    cluster: 'east',
+    network: 'n1',
+    region: 'eu',
+    zone,
+    priority: 0,
+    weight: endpoints.length,
+    endpoints,
+  });
+  const west = { ...group('a', [at(2)]), cluster: 'west', weight: 2 };
+  /** One of two endpoints is in this node's zone, and so is one of two nodes, or two of two. */
+  const zones = (ofOther: 'a' | 'b'): Ir => ({
+    ...gateway([]),
+    backends: new Map([
+      [
+        store,
+        { key: store, policy: 'PreferLocal', groups: [group('a', [at(0)]), group('b', [at(1)]), west] },
+      ],
+    ]),
+    nodes: new Map(
+      [
+        node('e1', [net.node.podCidrs.v4], 'a'),
+        node('e2', [net.cluster.node('e2').podCidrs.v4], ofOther),
+      ].map((n) => [n.name, n]),
+    ),
+  });
+  const shares = { b: { 'east/p0': 1, 'east/p2': 1 }, a: { 'east/p0': 1, 'east/p1': 1, 'east/p2': 2 } };
+  for (const ofOther of ['a', 'b'] as const) {
+    await change(commits, turning, zones(ofOther));
+    const { answers, failed } = await net.load(net.remote.host, { host: vip, port: 80, requests: 2000 });
+    expect(failed).toBe(0);
+    expect(matchesShares(answers, shares[ofOther]), JSON.stringify(answers)).toBe(true);
+  }
+  const load = connectLoop();
+  for (let i = 0; i < 60; i++) await change(commits, turning, zones(i % 2 ? 'b' : 'a'));
+  await load.stop();
 });
 
 test('dataplane 6 an endpoint comes and goes 500 times under load: no connection fails', async () => {

@@ -1,4 +1,5 @@
 import type { Backend, Endpoint, Group } from '../../model/ir.ts';
+import { hasItsPart, type ZoneCount } from '../../model/zone-preference.ts';
 import { type Address, type Family, parseAddress, parsePort } from './address.ts';
 import type { Part } from './spread.ts';
 
@@ -33,8 +34,7 @@ export interface UsableBackend {
 export interface Place {
   readonly cluster: string;
   readonly zone: string;
-  /** The part of the cluster's nodes that is in this zone, 0 to 1. */
-  readonly zoneShare: number;
+  readonly nodes: ZoneCount;
 }
 
 export function parseBackend(backend: Backend): UsableBackend {
@@ -125,23 +125,26 @@ function firstPriority(groups: readonly UsableGroup[]): readonly UsableGroup[] {
 }
 
 /**
- * Under PreferLocal the own cluster's share goes to this node's zone, if that zone has at least its proportional
- * number of endpoints (its part of the nodes); else the share is spread over all zones.
+ * Under PreferLocal the own cluster's share goes to this node's zone, if that zone has its proportional number of
+ * endpoints; else it is spread over all zones. Shares of other clusters stay as they are.
  */
 function preferZone(
   groups: readonly UsableGroup[],
   policy: Backend['policy'],
-  place: Place,
+  { cluster, zone, nodes }: Place,
 ): readonly UsableGroup[] {
-  if (policy !== 'PreferLocal' || place.zone === '') return groups;
-  const own = groups.filter((g) => g.cluster === place.cluster);
-  const near = own.filter((g) => g.zone === place.zone);
-  const count = (of: readonly UsableGroup[]): number => of.reduce((n, g) => n + g.endpoints.length, 0);
-  if (near.length === 0 || count(near) < count(own) * place.zoneShare) return groups;
-  const weight = own.reduce((n, g) => n + g.weight, 0);
-  const merged = { ...(near[0] as UsableGroup), weight, endpoints: near.flatMap((g) => g.endpoints) };
-  return [...groups.filter((g) => g.cluster !== place.cluster), merged];
+  if (policy !== 'PreferLocal' || zone === '') return groups;
+  const own = groups.filter((g) => g.cluster === cluster);
+  const near = own.filter((g) => g.zone === zone);
+  const [first] = near;
+  if (!first || !hasItsPart({ inZone: endpointsIn(near), all: endpointsIn(own) }, nodes)) return groups;
+  const weight = own.reduce((sum, g) => sum + g.weight, 0);
+  const merged = { ...first, weight, endpoints: near.flatMap((g) => g.endpoints) };
+  return [...groups.filter((g) => g.cluster !== cluster), merged];
 }
+
+const endpointsIn = (groups: readonly UsableGroup[]): number =>
+  groups.reduce((count, g) => count + g.endpoints.length, 0);
 
 export function groupParts(
   groups: readonly UsableGroup[],

@@ -1,4 +1,5 @@
 import type { Ir } from '../../model/ir.ts';
+import { countNodes } from '../../model/zone-preference.ts';
 import { type Address, disjoint, parseRange, type Range, RangeSet } from './address.ts';
 import type { Place } from './backend-parts.ts';
 
@@ -13,6 +14,8 @@ export interface NodeRanges {
   readonly refused: ReadonlyMap<string, string>;
   /** Ports must be rendered again when it changes. */
   readonly digest: string;
+  /** Ports with a back end that prefers the node's zone must be rendered again when it changes. */
+  readonly placeDigest: string;
   /** Addresses must be judged again when it changes. */
   readonly podDigest: string;
 }
@@ -29,16 +32,16 @@ export function nodeRanges(nodes: Ir['nodes'], options: { node: string; cluster:
   const pods = disjoint([...nodes.keys()].flatMap(ranges));
   const local = ranges(options.node);
   const zone = nodes.get(options.node)?.zone ?? '';
-  const inZone = [...nodes.values()].filter((n) => n.zone === zone).length;
-  const zoneShare = nodes.size === 0 ? 1 : inZone / nodes.size;
+  const place = { cluster: options.cluster, zone, nodes: countNodes(nodes.values(), zone) };
   const podSet = new RangeSet(pods);
   return {
-    place: { cluster: options.cluster, zone, zoneShare },
+    place,
     local: new RangeSet(local),
     pods,
     isPod: (address) => podSet.has(address),
     refused,
-    digest: JSON.stringify([zone, zoneShare, local.map((r) => r.text)]),
+    digest: local.map((r) => r.text).join(),
+    placeDigest: JSON.stringify(place),
     podDigest: pods.map((r) => r.text).join(),
   };
 }

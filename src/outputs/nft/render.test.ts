@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Endpoint, Group, Ir } from '../../model/ir.ts';
 import { Renderer, render } from './render.ts';
@@ -84,6 +85,84 @@ test('under PreferLocal the own zone takes the own share if it has its part of t
   expect(shares(zones(1, 1))).toEqual(['10.10.1.1 . 8080 x1', '10.20.0.1 . 8080 x1']);
   expect(shares(zones(1, 3))).toHaveLength(5);
   expect(shares(zones(1, 1, 'Even'))).toHaveLength(3);
+});
+
+test('a node that comes or goes renders again only what prefers a zone', () => {
+  const preferring = single(
+    [group([endpoint('10.10.1.1')]), group([endpoint('10.10.2.1')], { zone: 'b' })],
+    'PreferLocal',
+  );
+  const even = backend('even', [endpoint('10.10.1.9')]);
+  const state: Ir = {
+    ...preferring,
+    frontends: new Map([
+      ...preferring.frontends,
+      ['gateway/shop/even', frontend('gateway/shop/even', ['10.96.0.2'], [tcp(80, [to('even')])])],
+    ]),
+    backends: new Map([...preferring.backends, ['even', even]]),
+  };
+  const renderer = new Renderer(options);
+  const before = renderer.render(state);
+  expect(before.ports.get('10.96.0.1 . tcp . 80')?.shares).toHaveLength(1);
+  const more = [...nodes, node('e3', []), node('e4', [])];
+  const after = renderer.render({ ...state, nodes: new Map(more.map((n) => [n.name, n])) });
+  expect(after.ports.get('10.96.0.1 . tcp . 80')?.shares).toHaveLength(2);
+  expect(after.ports.get('10.96.0.2 . tcp . 80')).toBe(before.ports.get('10.96.0.2 . tcp . 80'));
+  const reserved = more.map((n) =>
+    n.name === 'e3' || n.name === 'e4' ? { ...n, reserved: true as const } : n,
+  );
+  const again = renderer.render({ ...state, nodes: new Map(reserved.map((n) => [n.name, n])) });
+  expect(again.ports.get('10.96.0.1 . tcp . 80')?.shares).toHaveLength(1);
+});
+
+const place = fc.record({ zone: fc.constantFrom('', 'a', 'b', 'c'), count: fc.integer({ min: 1, max: 6 }) });
+
+test('whatever the zones: every cluster has its share on every node, and load on endpoints stays in bounds', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(place, { minLength: 1, maxLength: 4, selector: (p) => p.zone }),
+      fc.array(fc.constantFrom('', 'a', 'b', 'c'), { minLength: 1, maxLength: 8 }),
+      fc.nat({ max: 5 }),
+      (zones, nodeZones, remote) => {
+        const groups = zones.map(({ zone, count }, z) =>
+          group(
+            Array.from({ length: count }, (_, i) => endpoint(`10.10.${z}.${i + 1}`, 80)),
+            { zone },
+          ),
+        );
+        const all = zones.reduce((sum, { count }) => sum + count, 0);
+        const far = group([endpoint('10.20.0.1', 80), endpoint('10.20.0.2', 80)], {
+          cluster: 'west',
+          weight: remote,
+        });
+        const cluster = nodeZones.map((zone, i) => node(`n${i}`, [], zone));
+        const state = {
+          ...single([...groups, far], 'PreferLocal'),
+          nodes: new Map(cluster.map((n) => [n.name, n])),
+        };
+        const load = new Map<string, number>();
+        const shared = cluster.map(({ name }) => {
+          const port = render(state, { node: name, cluster: 'east' }).ports.get('10.96.0.1 . tcp . 80');
+          const shares = (port?.shares ?? []).map((s) => [s.to, s.slots / (port?.slots ?? 1)] as const);
+          for (const [to, share] of shares) load.set(to, (load.get(to) ?? 0) + share);
+          const own = shares.filter(([to]) => to.startsWith('10.10.'));
+          const sum = own.reduce((total, [, share]) => total + share, 0);
+          expect(sum).toBeCloseTo(all / (all + remote), 9);
+          for (const [, share] of own) expect(share).toBeCloseTo(sum / own.length, 9);
+          for (const [to, share] of shares)
+            if (to.startsWith('10.20.')) expect(share).toBeCloseTo((1 - sum) / 2, 9);
+          return own.length === all;
+        });
+        // 1: what an endpoint takes where nobody prefers anything.
+        const even = cluster.length / (all + remote);
+        const spread = shared.filter(Boolean).length / cluster.length;
+        for (const [to, sum] of load) {
+          if (to.startsWith('10.10.')) expect(sum / even).toBeLessThanOrEqual(1.2 + spread + 1e-9);
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
 });
 
 test('weights are the product of route and group; a target without endpoints keeps its slots', () => {

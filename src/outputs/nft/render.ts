@@ -119,7 +119,11 @@ export class Renderer {
   #look(nodes: Ir['nodes']): boolean {
     const before = this.#ranges;
     const after = this.#rangesOf(nodes);
-    return before?.digest !== after.digest || before.podDigest !== after.podDigest;
+    return (
+      before?.digest !== after.digest ||
+      before.placeDigest !== after.placeDigest ||
+      before.podDigest !== after.podDigest
+    );
   }
 
   #rangesOf(nodes: Ir['nodes']): NodeRanges {
@@ -170,7 +174,8 @@ export class Renderer {
     );
     const accepted = this.#accept(frontend, ranges);
     const vips = accepted.map((v) => v.address.text).join();
-    const { digest } = ranges;
+    const prefersZone = backends.some((b) => b?.policy === 'PreferLocal');
+    const digest = prefersZone ? `${ranges.digest} ${ranges.placeDigest}` : ranges.digest;
     const now = { frontend, backends, vips, digest };
     if (before?.vips === vips) {
       const same =

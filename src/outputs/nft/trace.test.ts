@@ -32,6 +32,13 @@ const state = (more: Partial<Ir> = {}): Ir => ({
   ...more,
 });
 const table = (of: Ir) => wantedTable(render(of, { node: 'e1', cluster: 'east' }));
+const group = (cluster: string, zone: string) => ({
+  cluster,
+  network: 'n1',
+  region: 'eu',
+  zone,
+  priority: 0,
+});
 const pod = { kind: 'pod', address: '10.10.1.3' } as const;
 const ask = (from: TraceQuery['from'], address: string, port: number, protocol: 'tcp' | 'udp' = 'tcp') =>
   trace(table(state()), { from, to: { address, port, protocol }, hostAddresses: new Set(['172.18.1.1']) });
@@ -94,6 +101,40 @@ test('dataplane 22 an endpoint that is a VIP leads nowhere: its share is rejecte
     expect.objectContaining({ address: '10.10.2.2', share: 0.5 }),
     { result: 'rejected', share: 0.5 },
   ]);
+});
+
+test('the own zone of a node: its endpoints take the whole share of the own cluster, the others keep theirs', () => {
+  const near = endpoint('10.10.1.2');
+  const groups = [
+    { ...group('east', 'a'), endpoints: [near], weight: 1 },
+    { ...group('east', 'b'), endpoints: [endpoint('10.10.2.2')], weight: 1 },
+    { ...group('west', 'a'), endpoints: [endpoint('10.20.0.2')], weight: 2 },
+  ];
+  const query = { from: pod, to: { address: '10.96.0.20', port: 80, protocol: 'tcp' } } as const;
+  const ends = (policy: 'Even' | 'PreferLocal', zones: readonly [string, string]) => {
+    const nodes = [node('e1', ['10.10.1.0/24'], zones[0]), node('e2', ['10.10.2.0/24'], zones[1])];
+    const changed = state({
+      backends: new Map([['b', { key: 'b', policy, groups }]]),
+      nodes: new Map(nodes.map((n) => [n.name, n])),
+    });
+    return trace(table(changed), query).map((end) => [
+      end.result === 'endpoint' ? end.address : end.result,
+      end.share,
+    ]);
+  };
+  const spreadEvenly = [
+    ['10.10.1.2', 0.25],
+    ['10.10.2.2', 0.25],
+    ['10.20.0.2', 0.5],
+  ];
+  expect(ends('PreferLocal', ['a', 'b'])).toEqual([
+    ['10.10.1.2', 0.5],
+    ['10.20.0.2', 0.5],
+  ]);
+  // All nodes are in one zone, which has half of the endpoints; no zone is known; another policy.
+  expect(ends('PreferLocal', ['a', 'a'])).toEqual(spreadEvenly);
+  expect(ends('PreferLocal', ['', 'b'])).toEqual(spreadEvenly);
+  expect(ends('Even', ['a', 'b'])).toEqual(spreadEvenly);
 });
 
 test('a rule that we never write is named', () => {

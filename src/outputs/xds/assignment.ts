@@ -67,9 +67,9 @@ export function renderNodes(nodes: Iterable<NodeFacts>): Buffer {
     cluster_name: nodesName,
     endpoints: [...zones.keys()].sort().map((zone) => ({
       locality: { zone },
-      lb_endpoints: (zones.get(zone) ?? []).map(({ name, podCIDRs }) => ({
+      lb_endpoints: (zones.get(zone) ?? []).map(({ name, podCIDRs, reserved }) => ({
         endpoint: { hostname: name },
-        metadata: toMetadata({ name, podCIDRs }),
+        metadata: toMetadata({ name, podCIDRs, ...(reserved ? { reserved } : {}) }),
       })),
     })),
   });

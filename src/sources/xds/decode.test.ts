@@ -81,14 +81,18 @@ const backend: fc.Arbitrary<Backend> = fc
     withheld: fc.boolean(),
   })
   .map(({ withheld, ...rest }) => (withheld ? { ...rest, groups: [], withheld } : rest));
-const node: fc.Arbitrary<NodeFacts> = fc.record({
-  name: label,
-  zone: fc.oneof(label, fc.constant('')),
-  podCIDRs: fc.uniqueArray(
-    v4.map((a) => `${a}/24`),
-    { maxLength: 2 },
-  ),
-});
+const node: fc.Arbitrary<NodeFacts> = fc.record(
+  {
+    name: label,
+    zone: fc.oneof(label, fc.constant('')),
+    podCIDRs: fc.uniqueArray(
+      v4.map((a) => `${a}/24`),
+      { maxLength: 2 },
+    ),
+    reserved: fc.constant(true as const),
+  },
+  { requiredKeys: ['name', 'zone', 'podCIDRs'] },
+);
 const byKey = <T>(list: readonly T[], key: (item: T) => string) =>
   new Map([...list].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((item) => [key(item), item]));
 const ir: fc.Arbitrary<Ir> = fc

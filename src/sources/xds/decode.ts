@@ -120,7 +120,13 @@ export function decodeNodes(name: string, body: Uint8Array): ReadonlyMap<string,
         const facts = fromMetadata(metadata);
         const node = text(facts, 'name', /^.{1,253}$/);
         const podCIDRs = texts(facts, 'podCIDRs', limits.cidrs, /^[0-9a-fA-F:.]+\/\d{1,3}$/);
-        nodes.set(node, { name: node, zone: locality.locality?.zone ?? '', podCIDRs });
+        const zone = locality.locality?.zone ?? '';
+        nodes.set(node, {
+          name: node,
+          zone,
+          podCIDRs,
+          ...(facts.reserved === true ? { reserved: true } : {}),
+        });
       }
     }
     if (nodes.size > limits.endpoints) throw expected(`at most ${limits.endpoints} nodes`, nodes.size);
