@@ -21,6 +21,7 @@ import { FileProblems } from './controller/file-problems.ts';
 import { controllerMetrics } from './controller/metrics.ts';
 import { modelConfig } from './controller/model-config.ts';
 import { ProgrammingFeed } from './controller/programming-feed.ts';
+import { Propagation } from './controller/propagation.ts';
 import { ControllerRelays } from './controller/relays.ts';
 import { ControllerStatuses } from './controller/statuses.ts';
 import { ControllerXds } from './controller/xds.ts';
@@ -77,9 +78,23 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const push = (changes: readonly Change[]): void => loop.push(changes);
   const certificates = new CertificateWatch({ ...context, own: tls.cert });
   const admission = new Admission({ ...context, certificates });
-  const xds = new ControllerXds({ ...options, admission, epoch, onAcks: () => onAcks() });
+  const propagation = new Propagation({ cluster, clock, metrics });
+  const xds = new ControllerXds({
+    ...options,
+    admission,
+    epoch,
+    onAcks: () => onAcks(),
+    onProgress: (before, after) => propagation.acknowledged(before, after),
+  });
   const programming = new ProgrammingFeed(xds.acks, clock, push);
-  const claims = await ControllerClaims.open({ ...options, acks: xds.acks, onChanges: push });
+  const claims = await ControllerClaims.open({
+    ...options,
+    acks: xds.acks,
+    onChanges: (changes) => {
+      propagation.saw();
+      push(changes);
+    },
+  });
   const programmed = await readProgrammed(state);
   const links =
     relays.length > 0
@@ -89,7 +104,10 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
           epoch,
           admission,
           hadDataPlanes: programmed.size > 0,
-          onChanges: push,
+          onChanges: (changes, marks) => {
+            propagation.told(marks);
+            push(changes);
+          },
         })
       : undefined;
   const prober = new Prober({ ...context, dial: dialTcp, onChanges: push });
@@ -117,7 +135,8 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const onCompiled = (compiled: Compiled, touched: Touched | undefined): void => {
     const position = xds.update(compiled, touched);
     claims.compiled(compiled, position);
-    links?.update(compiled, touched);
+    links?.update(compiled, touched, propagation.seen);
+    propagation.compiled(touched, position);
     prober.update(compiled.probes, touched?.probes ?? compiled.probes.keys());
     statuses.update(compiled, touched);
     programming.compiled();
@@ -132,6 +151,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
       problems.replace(batch.problems);
       xds.followNodes(batch.changes);
       claims.followObjects(batch);
+      if (batch.changes.length > 0) propagation.saw();
       loop.push(batch.changes);
       if (!batch.complete || started) return;
       programming.restore(programmed);

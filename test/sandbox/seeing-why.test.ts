@@ -85,6 +85,27 @@ test('a name that works: explain and verify say yes, get lists it', async () => 
   expect(lists[3]).toMatch(/^e1 .*yes +connected +0 +Programming$/m);
 });
 
+test('S10 a change of another cluster, and one of our own, is in propagation_seconds once each node holds it', async () => {
+  const w = world();
+  const counted = (cluster: string, scope: string) =>
+    w.metric('east controller', 'propagation_seconds_count', { cluster, scope }).then((n) => n ?? 0);
+  for (const [cluster, scope, node] of [
+    ['west', 'remote', 'w1'],
+    ['east', 'local', 'e1'],
+  ] as const) {
+    const before = await counted(cluster, scope);
+    const pod = await w
+      .cluster(cluster)
+      .addPod({ namespace: 'shop', name: 'web-9', node, labels: { app: 'web' } });
+    // Two agents, each of which acknowledges it.
+    await until(`${cluster} is counted`, async () =>
+      expect((await counted(cluster, scope)) - before).toBeGreaterThanOrEqual(2),
+    );
+    await w.cluster(cluster).removePod(pod);
+  }
+  expect(await w.metric('east controller', 'propagation_skewed_total')).toBeUndefined();
+});
+
 test('wrong selector', async () => {
   const { objects } = world().cluster('east');
   const wrong = { ...selector('typo'), spec: { selector: { matchLabels: { app: 'wbe' } } } };

@@ -48,14 +48,21 @@ export class PublishedState {
     else this.#waiting.push(fn);
   }
 
-  /** Takes everything that is exported now. `touched`: only these keys are other than before. */
-  update(exports: ReadonlyMap<string, Export>, touched?: ReadonlySet<string>): void {
+  /**
+   * Takes everything that is exported now. `touched`: only these keys are other than before. `mark`: our clock when
+   * what changed was seen, epoch milliseconds.
+   */
+  update(
+    exports: ReadonlyMap<string, Export>,
+    touched?: ReadonlySet<string>,
+    mark: number = this.#options.clock.now(),
+  ): void {
     let changed = false;
     for (const key of touched ?? new Set([...this.#rendered.keys(), ...exports.keys()])) {
       const before = this.#rendered.get(key);
       const exported = exports.get(key);
       if (before?.from === exported) continue;
-      changed = this.#replace(key, exported, before?.resources ?? []) || changed;
+      changed = this.#replace(key, exported, before?.resources ?? [], mark) || changed;
     }
     if (changed) this.#sequence += 1;
     if (this.log.isOpen && !changed) return;
@@ -70,8 +77,13 @@ export class PublishedState {
   }
 
   /** New shards before old ones go: their union never shrinks on the way. */
-  #replace(key: string, exported: Export | undefined, before: readonly PublishedResource[]): boolean {
-    const resources = exported ? renderExport(exported, this.#options, this.#options.clock.now()) : [];
+  #replace(
+    key: string,
+    exported: Export | undefined,
+    before: readonly PublishedResource[],
+    mark: number,
+  ): boolean {
+    const resources = exported ? renderExport(exported, this.#options, mark) : [];
     if (exported) this.#rendered.set(key, { from: exported, resources });
     else this.#rendered.delete(key);
     const versions = new Map(before.map((r) => [r.name, r.version]));

@@ -44,6 +44,8 @@ export interface AckTrackerOptions {
   readonly head: () => number;
   /** What `programming`, `connected` or `acknowledged` say may have changed. Must not throw. */
   readonly onChange?: () => void;
+  /** A stream that began before position `before` has acknowledged all up to `after`. Must not throw. */
+  readonly onProgress?: (before: number, after: number) => void;
 }
 
 /**
@@ -63,7 +65,11 @@ export class AckTracker {
   /** An agent's stream begins. A later stream of the same node takes the place of an earlier one. */
   connect(node: string): AckSession {
     const record = this.#record(node);
-    const session = new AckSession(record, () => this.#options.onChange?.());
+    const { head, onChange, onProgress } = this.#options;
+    const session = new AckSession(record, head(), {
+      onChange: () => onChange?.(),
+      onProgress: (before, after) => onProgress?.(before, after),
+    });
     record.session = session;
     record.earlier = new Map([...record.earlier, ...record.refused]);
     record.refused = new Map();
@@ -164,15 +170,23 @@ export class AckTracker {
   }
 }
 
+interface AckObserver {
+  onChange(): void;
+  onProgress(before: number, after: number): void;
+}
+
 /** One stream of one node's agent. */
 export class AckSession {
   readonly #record: NodeRecord;
-  readonly #onChange: () => void;
+  readonly #observer: AckObserver;
   readonly #positions = new Map<string, number>();
+  /** What was there when it began counts as acknowledged: it is no news. */
+  #told: number;
 
-  constructor(record: NodeRecord, onChange: () => void) {
+  constructor(record: NodeRecord, head: number, observer: AckObserver) {
     this.#record = record;
-    this.#onChange = onChange;
+    this.#told = head;
+    this.#observer = observer;
   }
 
   get position(): number {
@@ -184,7 +198,10 @@ export class AckSession {
     if (!this.#isCurrent) return;
     this.#record.position = Math.max(this.#record.position, this.position);
     if (this.position >= 0) this.#record.earlier = noneRefused;
-    this.#onChange();
+    const before = this.#told;
+    this.#told = Math.max(before, this.position);
+    if (this.#told > before) this.#observer.onProgress(before, this.#told);
+    this.#observer.onChange();
   }
 
   answered(typeUrl: string, told: Told, refused: readonly { entry: Entry; message: string }[]): void {
@@ -198,20 +215,20 @@ export class AckSession {
       const { name, version } = entry;
       known.set(`${typeUrl} ${name}`, { typeUrl, name, version, message });
     }
-    this.#onChange();
+    this.#observer.onChange();
   }
 
   /** The node proved that its packets bypass the table, or that they do not. */
   setBypassed(bypassed: boolean): void {
     if (!this.#isCurrent || this.#record.bypassed === bypassed) return;
     this.#record.bypassed = bypassed;
-    this.#onChange();
+    this.#observer.onChange();
   }
 
   close(): void {
     if (!this.#isCurrent) return;
     this.#record.session = undefined;
-    this.#onChange();
+    this.#observer.onChange();
   }
 
   get #isCurrent(): boolean {

@@ -28,7 +28,8 @@ export interface ControllerRelaysOptions {
   readonly state: string;
   /** Data planes were programmed by an earlier process. */
   readonly hadDataPlanes: boolean;
-  readonly onChanges: (changes: readonly Change[]) => void;
+  /** `marks`: by the key of the Contribution, the origin's clock when it made the change. */
+  readonly onChanges: (changes: readonly Change[], marks: ReadonlyMap<string, number>) => void;
 }
 
 const channelOptions: ClientOptions = {
@@ -102,10 +103,10 @@ export class ControllerRelays {
     return new ControllerRelays(options, loaded);
   }
 
-  /** The first call says that we are complete. */
-  update(compiled: Pick<Compiled, 'imports' | 'exports'>, touched: Touched | undefined): void {
+  /** The first call says that we are complete. `seen`: when the changes were seen; default: now. */
+  update(compiled: Pick<Compiled, 'imports' | 'exports'>, touched: Touched | undefined, seen?: number): void {
     if (!touched || touched.imports.size > 0) this.source.setImports(compiled.imports);
-    if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports, touched?.exports);
+    if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports, touched?.exports, seen);
   }
 
   /** Which relays are heard now. */

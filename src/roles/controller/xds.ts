@@ -23,6 +23,8 @@ export interface ControllerXdsOptions {
   readonly epoch: number;
   /** Called often; must be cheap. */
   readonly onAcks: () => void;
+  /** A node has acknowledged all between two positions of the log. */
+  readonly onProgress: (before: number, after: number) => void;
 }
 
 /** A cluster's representation as its data planes get it, and what they hold of it. */
@@ -35,7 +37,11 @@ export class ControllerXds {
 
   constructor(options: ControllerXdsOptions) {
     this.#options = options;
-    this.acks = new AckTracker({ head: () => this.#log.position, onChange: options.onAcks });
+    this.acks = new AckTracker({
+      head: () => this.#log.position,
+      onChange: options.onAcks,
+      onProgress: options.onProgress,
+    });
     const { set, cluster: name, epoch } = options;
     this.#output = new XdsOutput({ log: this.#log, acks: this.acks, origin: { set, cluster: name, epoch } });
   }

@@ -93,6 +93,35 @@ test('imports follow what is asked for', async () => {
   expect(east.imports.get(storePort)).toBe(true);
 });
 
+test('news carries the clock of its origin; what is told for the first time, or again, is none', async () => {
+  const { hub, west, east } = await bed.pair(store(['10.1.0.1']));
+  expect(east.news).toEqual([]);
+  bed.clock.advance(5_000);
+  west.export(store(['10.1.0.1', '10.1.0.2']));
+  const changedAt = bed.clock.now();
+  bed.clock.advance(70);
+  await bed.settle();
+  expect(east.news).toEqual([[`${storePort}/west`, changedAt]]);
+  // A change while the link was cut is news when the link is back, from when it was made.
+  east.unlink();
+  bed.clock.advance(1_000);
+  west.export(store(['10.1.0.3']));
+  const cutAt = bed.clock.now();
+  await bed.settle();
+  bed.clock.advance(3_000);
+  east.link(hub);
+  await bed.settle();
+  expect(east.news.slice(1)).toEqual([[`${storePort}/west`, cutAt]]);
+  // Told again, and gone.
+  west.unlink();
+  west.link(hub);
+  await bed.settle();
+  west.export();
+  await bed.settle();
+  expect(east.get()).toEqual({});
+  expect(east.news).toHaveLength(2);
+});
+
 test('a change of one member costs its peers nothing that they had', async () => {
   const { hub, west, east } = await bed.pair(store(['10.1.0.1']));
   east.unlink();

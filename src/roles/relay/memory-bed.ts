@@ -228,6 +228,8 @@ export class Consumer extends Records {
   readonly source: RelaySource;
   readonly metrics = new Metrics();
   readonly bytes: Buffer[] = [];
+  /** Contributions that were told as news, with their marks. */
+  readonly news: [key: string, mark: number][] = [];
   readonly #bed: RelayMemoryBed;
   readonly #close: (() => void)[] = [];
 
@@ -248,7 +250,10 @@ export class Consumer extends Records {
       log: silentLog,
       metrics: this.metrics,
       earlier,
-      onChanges: (changes) => this.take(changes),
+      onChanges: (changes, marks) => {
+        this.take(changes);
+        for (const [key, mark] of marks) this.news.push([key, mark]);
+      },
     });
     if (ports) this.source.setImports(new Set(ports));
   }

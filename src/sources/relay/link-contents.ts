@@ -23,6 +23,8 @@ interface Parts {
   readonly shards: Map<string, readonly RemoteEndpoint[]>;
   /** By name. */
   readonly told: Map<string, Told>;
+  /** The origin's clock at its latest change that was told, epoch milliseconds; 0: not said. */
+  mark: number;
   /** All parts were there once; from then on each change counts at once. */
   whole: boolean;
   record: Contribution | undefined;
@@ -110,6 +112,17 @@ export class LinkContents {
     return parts.record;
   }
 
+  /** The origin's clock at the latest change of a contribution, epoch milliseconds; 0: not said. */
+  markOf(portKey: string, source: string): number {
+    return this.#ports.get(portKey)?.get(source)?.mark ?? 0;
+  }
+
+  /** A part was told with this mark. */
+  mark(name: ContributionName, mark: number): void {
+    const parts = this.#parts(name);
+    parts.mark = Math.max(parts.mark, mark);
+  }
+
   /** The resources behind every contribution that counts. */
   *told(): Generator<Told> {
     for (const clusters of this.#ports.values()) {
@@ -141,6 +154,7 @@ export class LinkContents {
       facts: undefined,
       shards: new Map(),
       told: new Map(),
+      mark: 0,
       whole: false,
       record: undefined,
     };

@@ -1,5 +1,6 @@
 import type { Client } from '@grpc/grpc-js';
 import type { Refused } from '../../model/relay/authority.ts';
+import { decodeLinkFacts } from '../../model/relay/link-metadata.ts';
 import {
   type ContributionName,
   contributionGlob,
@@ -277,8 +278,10 @@ export class RelayLink {
     if (typeUrl !== typeUrlOf[name.type]) return { reason: 'type', message: `expected a ${name.type}` };
     if (!this.#ports.has(port)) return undefined;
     const refused = this.#putPart(name, upsert);
-    if (!refused) contributions.add(contributionKeyOf(name));
-    return refused;
+    if (refused) return refused;
+    this.contents.mark(name, decodeLinkFacts(upsert.metadata)?.mark ?? 0);
+    contributions.add(contributionKeyOf(name));
+    return undefined;
   }
 
   /** A relay repeats the last status of an origin on each new stream: what was heard before is no heartbeat. */

@@ -16,7 +16,11 @@ export interface RelaySourceOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly onChanges: (changes: readonly Change[]) => void;
+  /**
+   * `marks`: of the Contributions that are news (not what is told of a port for the first time), the origin's clock
+   * when it made the change, epoch milliseconds.
+   */
+  readonly onChanges: (changes: readonly Change[], marks: ReadonlyMap<string, number>) => void;
   /** What an earlier process was told; it is in force at once. */
   readonly earlier?: {
     readonly kept?: KeptPeers;
@@ -61,6 +65,9 @@ export class RelaySource {
   /** Target → the state that was logged last. */
   readonly #logged = new Map<string, string>();
   #changes: Change[] = [];
+  #news = new Map<string, number>();
+  /** By the key of a Contribution: the mark that it was told with. */
+  readonly #marks = new Map<string, number>();
   #cancel: (() => void) | undefined;
 
   constructor(options: RelaySourceOptions) {
@@ -167,6 +174,7 @@ export class RelaySource {
       for (const [key, contribution] of this.#contributions) {
         if (portKeyOf(contribution) !== port) continue;
         this.#contributions.delete(key);
+        this.#marks.delete(key);
         this.#changes.push({ kind: 'Contribution', key, value: undefined });
       }
     }
@@ -212,11 +220,21 @@ export class RelaySource {
     const source = key.slice(at + 1);
     const cluster = source.split(':')[0] as string;
     const known = this.#origins.has(cluster) && this.#ports.has(port);
-    const next = known ? this.#bestLink(cluster)?.contents.contribution(port, source) : undefined;
+    const contents = known ? this.#bestLink(cluster)?.contents : undefined;
+    const next = contents?.contribution(port, source);
     if (this.#contributions.get(key) === next) return;
     if (next) this.#contributions.set(key, next);
     else this.#contributions.delete(key);
+    this.#noteMark(key, port, contents?.markOf(port, source) ?? 0);
     this.#changes.push({ kind: 'Contribution', key, value: next });
+  }
+
+  /** What another relay repeats has no later mark, and what goes has none: no news. */
+  #noteMark(key: string, port: string, mark: number): void {
+    const isNews = mark > (this.#marks.get(key) ?? 0) && !this.#incomplete.has(port);
+    if (mark === 0) this.#marks.delete(key);
+    else this.#marks.set(key, mark);
+    if (isNews) this.#news.set(key, mark);
   }
 
   /** `lostAt`: when contact was lost, if that is known. */
@@ -305,8 +323,10 @@ export class RelaySource {
   #tell(): boolean {
     this.#plan();
     const changes = this.#changes;
+    const news = this.#news;
     this.#changes = [];
-    if (changes.length > 0) this.#options.onChanges(changes);
+    this.#news = new Map();
+    if (changes.length > 0) this.#options.onChanges(changes, news);
     return changes.length > 0;
   }
 
