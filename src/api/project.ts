@@ -1,8 +1,9 @@
 import type { TObject } from 'typebox';
 import { dnsLabel, dnsSubdomain } from './fields.ts';
 import { type KindDefinition, metadata, ownAnnotation } from './kind.ts';
+import { nearest } from './nearest.ts';
 import { type FieldError, object, text } from './schema.ts';
-import { type Node, nearest, quote, validate } from './validate.ts';
+import { type Node, quote, validate } from './validate.ts';
 
 export interface ProjectionFailure {
   /** A kind of somebody else's, which is not read: no mistake. */

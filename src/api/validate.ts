@@ -1,3 +1,4 @@
+import { nearest } from './nearest.ts';
 import { expectsKey, type FieldError, type Rule, rulesKey } from './schema.ts';
 
 /** A schema as the vocabulary of `schema.ts` makes it. */
@@ -239,31 +240,6 @@ export function quote(value: unknown): string {
     default:
       return `a ${typeof value}`;
   }
-}
-
-/** The candidate that differs least, when it differs little. */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
-  if (word.length > 64) return undefined;
-  const limit = Math.max(1, Math.floor(word.length / 3));
-  const ranked = candidates
-    .map((c) => ({ c, d: distance(word.toLowerCase(), c.toLowerCase()) }))
-    .filter(({ d }) => d <= limit)
-    .sort((a, b) => a.d - b.d);
-  return ranked[0]?.c;
-}
-
-/** Levenshtein's distance. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substitution, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }
 
 /** A field that is given, unknown, and looks like `field`. */

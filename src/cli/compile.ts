@@ -11,6 +11,7 @@ import { formatZone } from '../outputs/dns/zone-text.ts';
 import { renderTable } from '../outputs/nft/wanted-table.ts';
 import { noClaims } from '../outputs/objects/claim-state.ts';
 import { decide } from '../outputs/objects/decide.ts';
+import { ReservedAddresses } from '../outputs/objects/reserved.ts';
 import { describeResources } from '../outputs/xds/describe.ts';
 import { render } from '../outputs/xds/render.ts';
 import { AppError, messageOf } from '../runtime/errors.ts';
@@ -56,7 +57,7 @@ export async function runCompile(
     serviceCidrs: options.serviceCidrs,
   });
   model.update([...changes, ...assumed], 0);
-  claimAddresses(model, reservedAddresses(changes), options.serviceCidrs);
+  claimAddresses(model, changes, options.serviceCidrs);
   const { compiled } = model;
   const wrong = compiled.problems.filter(isWrong);
   if (options.output === 'table') {
@@ -83,16 +84,14 @@ function assumedClass(changes: readonly Change[], controllerName: string): Chang
   return [{ kind: 'GatewayClass', key: 'cluster-ip', value: { metadata, spec: { controllerName } } }];
 }
 
-function reservedAddresses(changes: readonly Change[]): ReadonlySet<string> {
-  return new Set(changes.flatMap((c) => (c.kind === 'Service' && c.value ? c.value.spec.clusterIPs : [])));
-}
-
 /** As the controller does it, with nobody who could hold an address. */
-function claimAddresses(model: Model, reserved: ReadonlySet<string>, ranges: readonly string[]): void {
+function claimAddresses(model: Model, changes: readonly Change[], ranges: readonly string[]): void {
+  const reserved = new ReservedAddresses();
+  reserved.follow(changes);
   const { state, failures } = decide(noClaims, {
     wanted: model.compiled.claims,
     ranges,
-    reserved,
+    reserved: reserved.holders,
     connected: new Set(),
     rendered: Number.MAX_SAFE_INTEGER,
     nodeObjects: undefined,

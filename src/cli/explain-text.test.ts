@@ -51,6 +51,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   'allowed-routes': ['infra/edge'],
   'stale-keeps': ['shop/store'],
   canary: ['shop/store'],
+  'silent-mistakes': ['shop/store', 'shop/misspelt'],
 };
 
 for (const [name, asked] of Object.entries(cases)) {

@@ -29,6 +29,7 @@ async function controller(name: string, ...changes: readonly (readonly [string, 
   model.update(read.changes, now);
   const acks = new AckTracker({ head: () => 0 });
   acks.connect('e1');
+  acks.setReadyNodes(new Set([...model.all('Node')].map(({ metadata }) => metadata.name)));
   const relays = () => [{ relay: '172.18.0.10:18100', connected: false }];
   const admin = await startAdmin({
     listen: '127.0.0.1:0',
@@ -73,8 +74,8 @@ test('frontends, backends, clusters and nodes as people read them', async () => 
     172.18.0.10:18100  ✖ not connected
 
     NODE  ZONE    READY  AGENT            REFUSES  STATE
-    e1    east-a  no     connected        0        NodeBehind
-    e2    east-b  no     ✖ not connected  0        AgentNotConnected
+    e1    east-a  yes    connected        0        NodeBehind
+    e2    east-b  yes    ✖ not connected  0        AgentNotConnected
     "
   `);
 });

@@ -8,7 +8,7 @@ function give(options: Partial<AllocateOptions> & { name?: string; requested?: r
   const { name = 'store', requested = [], ...rest } = options;
   return allocate({
     ranges: ['10.96.0.0/16'],
-    isTaken: () => false,
+    holderOf: () => undefined,
     held: [],
     wanted: { gateway: gateway(name), families: ['IPv4'], requested },
     ...rest,
@@ -24,7 +24,9 @@ test('the same name gets the same address, in the upper part of the range', () =
 
 test('an address in use is passed over', () => {
   const [first] = give().addresses;
-  const [second] = give({ isTaken: (address) => address === first }).addresses;
+  const [second] = give({
+    holderOf: (address) => (address === first ? 'Gateway shop/a' : undefined),
+  }).addresses;
   expect(second).not.toBe(first);
 });
 
@@ -41,9 +43,9 @@ test('a requested address replaces a held one', () => {
 });
 
 test('a requested address that is taken or outside is refused, and says so', () => {
-  expect(give({ requested: ['10.96.0.5'], isTaken: () => true }).failure).toEqual({
+  expect(give({ requested: ['10.96.0.5'], holderOf: () => 'Service shop/web' }).failure).toEqual({
     reason: 'NotUsable',
-    message: 'address 10.96.0.5 is taken',
+    message: 'expected a free address, found 10.96.0.5 taken by Service shop/web',
   });
   for (const outside of ['10.97.0.5', '10.96.0.0', '10.96.0.1', '10.96.255.255']) {
     expect(give({ requested: [outside] })).toEqual({
@@ -57,13 +59,13 @@ test('each family on its own: one may fail, the other is given', () => {
   const both = { gateway: gateway('store'), families: ['IPv4', 'IPv6'] as const, requested: [] };
   const given = allocate({
     ranges: ['10.96.0.0/16', 'fd00:96::/112'],
-    isTaken: () => false,
+    holderOf: () => undefined,
     held: [],
     wanted: both,
   });
   expect(given.addresses).toHaveLength(2);
   expect(given.addresses[1]).toMatch(/^fd00:96::/);
-  const without = allocate({ ranges: ['10.96.0.0/16'], isTaken: () => false, held: [], wanted: both });
+  const without = allocate({ ranges: ['10.96.0.0/16'], holderOf: () => undefined, held: [], wanted: both });
   expect(without.addresses).toHaveLength(1);
   expect(without.failure?.message).toBe('no IPv6 address is free (ranges: none)');
 });
@@ -77,13 +79,16 @@ test('a whole range is given out, each address once, then it is exhausted', () =
         const { addresses } = give({
           name: `g${i}`,
           ranges: [`10.96.0.0/${prefix}`],
-          isTaken: (address) => taken.has(address),
+          holderOf: (address) => (taken.has(address) ? 'somebody' : undefined),
         });
         expect(addresses).toHaveLength(1);
         expect(taken.has(addresses[0] as string)).toBe(false);
         taken.add(addresses[0] as string);
       }
-      const { failure } = give({ ranges: [`10.96.0.0/${prefix}`], isTaken: (address) => taken.has(address) });
+      const { failure } = give({
+        ranges: [`10.96.0.0/${prefix}`],
+        holderOf: (address) => (taken.has(address) ? 'somebody' : undefined),
+      });
       expect(failure?.reason).toBe('NotAssigned');
       for (const reserved of ['10.96.0.0', '10.96.0.1']) expect(taken.has(reserved)).toBe(false);
     }),
@@ -94,7 +99,7 @@ test('a whole range is given out, each address once, then it is exhausted', () =
 test('a second range is used when the first is full', () => {
   const { addresses } = give({
     ranges: ['10.96.0.0/29', '10.97.0.0/24'],
-    isTaken: (address) => address.startsWith('10.96.'),
+    holderOf: (address) => (address.startsWith('10.96.') ? 'somebody' : undefined),
   });
   expect(addresses[0]).toMatch(/^10\.97\.0\./);
 });

@@ -14,8 +14,8 @@ import type { ClaimFailure } from './inputs.ts';
 export interface AllocateOptions {
   /** Ranges of virtual addresses, as CIDRs. */
   readonly ranges: readonly string[];
-  /** Whether anybody holds an address (canonical text), bound or releasing, this Gateway included. */
-  readonly isTaken: (address: string) => boolean;
+  /** Who holds an address (canonical text), bound or releasing, this Gateway included; for people. */
+  readonly holderOf: (address: string) => string | undefined;
   readonly wanted: WantedClaim;
   /** Canonical addresses that the Gateway has already. */
   readonly held: readonly string[];
@@ -34,7 +34,7 @@ export interface Allocation {
  * the Gateway's name gives, so that the same Gateways get the same addresses wherever there is room, and stays
  * off the lower part, which Kubernetes keeps for static addresses, until nothing else is free.
  */
-export function allocate({ ranges, isTaken, wanted, held }: AllocateOptions): Allocation {
+export function allocate({ ranges, holderOf, wanted, held }: AllocateOptions): Allocation {
   const cidrs = ranges.flatMap((range) => parseCidr(range) ?? []);
   const requested = wanted.requested.map((address) => canonicalAddress(address) ?? address);
   const addresses: string[] = [];
@@ -45,7 +45,7 @@ export function allocate({ ranges, isTaken, wanted, held }: AllocateOptions): Al
       requested.find((address) => familyOf(address) === family),
       held,
       cidrs.filter((cidr) => cidr.family === family),
-      isTaken,
+      holderOf,
       wanted.gateway,
     );
     if (typeof chosen === 'string') addresses.push(chosen);
@@ -59,7 +59,7 @@ function choose(
   requested: string | undefined,
   held: readonly string[],
   cidrs: readonly Cidr[],
-  isTaken: (address: string) => boolean,
+  holderOf: AllocateOptions['holderOf'],
   gateway: WantedClaim['gateway'],
 ): string | ClaimFailure {
   const names =
@@ -70,7 +70,12 @@ function choose(
     if (!value || !cidrs.some((cidr) => cidrContains(usable(cidr), value))) {
       return { reason: 'NotUsable', message: `expected an address within ${names}, found ${requested}` };
     }
-    if (isTaken(requested)) return { reason: 'NotUsable', message: `address ${requested} is taken` };
+    const holder = holderOf(requested);
+    if (holder !== undefined)
+      return {
+        reason: 'NotUsable',
+        message: `expected a free address, found ${requested} taken by ${holder}`,
+      };
     return requested;
   }
   const kept = held.find((address) => {
@@ -79,6 +84,7 @@ function choose(
   });
   if (kept !== undefined) return kept;
   for (const cidr of cidrs) {
+    const isTaken = (address: string): boolean => holderOf(address) !== undefined;
     const free = firstFree(cidr, `${gateway.namespace}/${gateway.name}`, isTaken);
     if (free !== undefined) return free;
   }

@@ -23,6 +23,9 @@ const routeIndexes = {
 const indexes = {
   TCPRoute: routeIndexes,
   UDPRoute: routeIndexes,
+  GatewayClass: {
+    controller: ({ spec }: Inputs['GatewayClass']) => [spec.controllerName],
+  },
   ReferenceGrant: {
     namespace: (grant: Inputs['ReferenceGrant']) => [grant.metadata.namespace],
   },

@@ -79,8 +79,14 @@ test('a change runs only the units that read what changed, however many others t
   model.update(changes, 0);
   expect(model.compiled.backends.size).toBe(50);
 
-  expect(runsOf(model, pod('p7', 's7', false))).toEqual({ selectedPods: 1, backend: 1 });
-  expect(runsOf(model, pod('p7', 's8'))).toEqual({ selectedPods: 2, backend: 2 });
+  expect(runsOf(model, pod('p7', 's7', false))).toEqual({ selectedPods: 1, backend: 1, selectsAnything: 1 });
+  // Of the two only one changes from some pods to none.
+  expect(runsOf(model, pod('p7', 's8'))).toEqual({
+    selectedPods: 2,
+    backend: 2,
+    selectsAnything: 2,
+    selectorStatus: 1,
+  });
   expect(runsOf(model, pod('new', 'nobody'))).toEqual({});
 
   const irrelevant = pod('p7', 's8');

@@ -16,6 +16,7 @@ export const problemCodes = {
   // GatewayClass, Gateway
   ParametersInvalid: { type: 'Accepted', status: 'False', reason: 'InvalidParameters' },
   AddressUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedAddress' },
+  ClassNotFound: null,
   NoListenerValid: { type: 'Accepted', status: 'False', reason: 'ListenersNotValid' },
   SomeListenersInvalid: { type: 'Accepted', status: 'True', reason: 'ListenersNotValid' },
   GatewayInvalid: { type: 'Programmed', status: 'False', reason: 'Invalid' },
@@ -34,6 +35,7 @@ export const problemCodes = {
   ParentKindUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
   ListenerNotFound: { type: 'Accepted', status: 'False', reason: 'NoMatchingParent' },
   NotAllowedByListeners: { type: 'Accepted', status: 'False', reason: 'NotAllowedByListeners' },
+  NoWeight: { type: 'Accepted', status: 'True', reason: 'Accepted' },
   OlderRouteCarries: { type: 'Accepted', status: 'True', reason: 'Accepted' },
   RefNotPermitted: { type: 'ResolvedRefs', status: 'False', reason: 'RefNotPermitted' },
   BackendKindInvalid: { type: 'ResolvedRefs', status: 'False', reason: 'InvalidKind' },
@@ -44,6 +46,7 @@ export const problemCodes = {
   BackendNotAccepted: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },
   // Back ends
   SelectorEmpty: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
+  SelectsNothing: { type: 'Accepted', status: 'True', reason: 'Accepted' },
   BackendTypeUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
   PolicyUnsupported: { type: 'Accepted', status: 'False', reason: 'UnsupportedValue' },
   TargetPortNotAllowed: { type: 'ResolvedRefs', status: 'False', reason: 'UnsupportedValue' },

@@ -91,7 +91,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     ...options,
     acks: xds.acks,
     onChanges: (changes) => {
-      propagation.saw();
+      if (changes.length > 0) propagation.saw();
       push(changes);
     },
   });

@@ -43,3 +43,10 @@ test('live lines never exceed the rows of the terminal', () => {
   s.draw(['1', '2', '3', '4', '5']);
   expect(text()).toBe('\x1b[?25l1\n2\n');
 });
+
+test('a terminal that does not know its size shows live lines all the same', () => {
+  const { screen: s, text } = screen({ isTTY: true, rows: 0, columns: 0 });
+  s.draw(['one', 'two']);
+  expect(text()).toBe('\x1b[?25lone\ntwo\n');
+  expect(s.width).toBe(100);
+});

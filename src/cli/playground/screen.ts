@@ -33,7 +33,12 @@ export class Screen {
   }
 
   get width(): number {
-    return this.live ? Math.max(60, this.#out.columns ?? 100) : 100;
+    return this.live ? Math.max(60, this.#columns) : 100;
+  }
+
+  /** A terminal may not know its size (0 × 0): then it is taken to have a usual one. */
+  get #columns(): number {
+    return this.#out.columns || 100;
   }
 
   /** Lines that stay. */
@@ -45,7 +50,7 @@ export class Screen {
   /** Lines that the next call of `draw` or `print` replaces; nothing where nothing can be redrawn. */
   draw(lines: readonly string[]): void {
     if (!this.live) return;
-    const rows = lines.slice(0, Math.max(1, (this.#out.rows ?? 40) - 1)).map((line) => this.#oneRow(line));
+    const rows = lines.slice(0, Math.max(1, (this.#out.rows || 40) - 1)).map((line) => this.#oneRow(line));
     this.#erase();
     this.#out.write(rows.map((line) => `${line}\n`).join(''));
     this.#drawn = rows.length;
@@ -58,7 +63,7 @@ export class Screen {
 
   /** A line that would wrap could not be erased: it is cut, without its colours. */
   #oneRow(line: string): string {
-    const columns = this.#out.columns ?? 100;
+    const columns = this.#columns;
     const visible = stripVTControlCharacters(line);
     return visible.length <= columns ? line : cutMiddle(visible, columns);
   }

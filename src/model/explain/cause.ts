@@ -9,6 +9,7 @@ const notes: ReadonlySet<Problem['code']> = new Set([
   'PortNotOffered',
   'OlderRouteCarries',
   'RouteKindInvalid',
+  'ClassNotFound',
 ]);
 
 /** A problem as a cause. It stops the path where its condition says that something is not as it should be. */

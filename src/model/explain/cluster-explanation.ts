@@ -8,9 +8,10 @@ import { contributedPorts } from '../units/composite-ports.ts';
 import { parseKey, refOf } from '../units/object-key.ts';
 import { ownContribution, ownOffer } from '../units/own-contribution.ts';
 import { isReachable } from '../units/remote-shares.ts';
+import type { Member } from '../units/selects-nothing.ts';
 import { causeOf } from './cause.ts';
 import type { Cause, ClusterExplanation } from './explanation.ts';
-import { type Member, ownPods } from './own-pods.ts';
+import { ownPods } from './own-pods.ts';
 
 export interface BackendClusters {
   readonly policy: string;

@@ -1,3 +1,4 @@
+import { nearest } from '../../api/nearest.ts';
 import { canonicalAddress } from '../../wire/address.ts';
 import type { Model } from '../model.ts';
 import type { Reader, Unit } from '../reader.ts';
@@ -85,30 +86,4 @@ function gatewaysOf({ compiled }: Model): readonly string[] {
   return [...compiled.statuses.values()].flatMap(({ ref }) =>
     ref.kind === 'Gateway' ? [`${ref.namespace}/${ref.name}`] : [],
   );
-}
-
-/** The one that differs by at most a third of its letters, or undefined. */
-function nearest(wanted: string, candidates: readonly string[]): string | undefined {
-  let best: string | undefined;
-  let least = Math.max(2, Math.floor(wanted.length / 3)) + 1;
-  for (const candidate of candidates.slice(0, 10_000)) {
-    const far = distance(wanted, candidate);
-    if (far >= least) continue;
-    [best, least] = [candidate, far];
-  }
-  return best;
-}
-
-/** How many letters must be added, removed or changed. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const [left = 0, up = 0, corner = 0] = [next[j - 1], row[j], row[j - 1]];
-      next.push(Math.min(left + 1, up + 1, corner + (a[i - 1] === b[j - 1] ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

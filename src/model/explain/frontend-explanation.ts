@@ -1,10 +1,12 @@
 import type { Condition } from '../conditions.ts';
+import type { Inputs } from '../inputs.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { frontendName } from '../units/frontend.ts';
 import { gatewayVips } from '../units/gateway-addresses.ts';
+import { classNotFound } from '../units/gateway-class.ts';
 import { gatewayStatus } from '../units/gateway-status.ts';
 import { type ListenerPlan, listenerPlans } from '../units/listeners.ts';
-import { parseKey, refOf } from '../units/object-key.ts';
+import { refOf } from '../units/object-key.ts';
 import { causeOf } from './cause.ts';
 import type { Cause, FrontendExplanation } from './explanation.ts';
 import { explainPort } from './port-explanation.ts';
@@ -27,7 +29,7 @@ export const frontendExplanation: Unit<FrontendExplanation | undefined> = {
       ttl: reader.config.ttl,
       addresses: plans ? reader.unit(gatewayVips, key) : [],
       conditions,
-      causes: plans ? causes : [notOurs(reader, key, gateway.spec.gatewayClassName)],
+      causes: plans ? causes : [notOurs(reader, gateway)],
       ports: (plans ?? []).map((plan: ListenerPlan) => explainPort(reader, key, plan)),
     };
   },
@@ -48,18 +50,17 @@ function statusOf(
   };
 }
 
-function notOurs(reader: Reader, key: string, className: string): Cause {
-  const found = reader.get('GatewayClass', className)?.spec.controllerName;
-  const what =
-    found === undefined
-      ? `GatewayClass "${className}" does not exist`
-      : `GatewayClass "${className}" is of controller ${found}`;
+function notOurs(reader: Reader, gateway: Inputs['Gateway']): Cause {
+  const missing = classNotFound(reader, gateway);
+  if (missing) return { ...causeOf(missing), stops: true };
+  const { gatewayClassName } = gateway.spec;
+  const controller = reader.get('GatewayClass', gatewayClassName)?.spec.controllerName;
   return {
     stops: true,
     reason: 'ClassNotOurs',
-    ref: refOf('Gateway', parseKey(key)),
+    ref: refOf('Gateway', gateway.metadata),
     field: 'spec.gatewayClassName',
-    message: `expected a class of controller ${reader.config.controllerName}, found that ${what}`,
+    message: `expected a class of controller ${reader.config.controllerName}, found that "${gatewayClassName}" is of controller ${controller}`,
     next: 'use a GatewayClass with that controllerName, as cluster-ip',
   };
 }

@@ -29,8 +29,10 @@ export function listFrontends({ compiled }: Model): readonly FrontendLine[] {
     const { conditions } = status as { readonly conditions: readonly Condition[] };
     const frontend = compiled.frontends.get(`gateway/${ref.namespace}/${ref.name}`);
     const programmed = conditions.find(({ type }) => type === 'Programmed');
-    const wrong =
-      conditions.find(({ type, status: s }) => type !== 'Programmed' && s !== 'True') ?? programmed;
+    const isWrong = ({ type, status: s, reason }: Condition): boolean =>
+      // Without an address there is no name; why there is none is what Programmed says.
+      s !== 'True' && type !== 'Programmed' && reason !== 'NoAddress';
+    const wrong = conditions.find(isWrong) ?? programmed;
     const targets = (frontend?.ports ?? []).flatMap((port) => port.targets.flatMap((t) => t.backend ?? []));
     return {
       namespace: ref.namespace,

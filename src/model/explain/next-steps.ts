@@ -1,6 +1,8 @@
 /** What to do about a problem: the line `Next:` of its section in docs/errors.md. */
 export const nextSteps: Readonly<Partial<Record<string, string>>> = {
   ParametersInvalid: 'remove `parametersRef`',
+  ClassNotFound:
+    'correct `spec.gatewayClassName`; the message names the class that is nearest, or those of ours',
   AddressUnsupported:
     'use `{type: IPAddress, value: …}` with an address, with `0.0.0.0` or `::` for any of a family, or without a value for any of a family not named yet',
   NoListenerValid: 'read the conditions of `status.listeners`; each says what is wrong',
@@ -20,6 +22,7 @@ export const nextSteps: Readonly<Partial<Record<string, string>>> = {
   ParentKindUnsupported: 'use a Gateway',
   ListenerNotFound: "compare with the Gateway's listeners",
   NotAllowedByListeners: "see `allowedRoutes` of the listeners; the default is the Gateway's own namespace",
+  NoWeight: 'give a back end a weight, or leave `weight` out, which means 1',
   OlderRouteCarries: 'delete the older route, or attach this one to another listener',
   RefNotPermitted:
     "ask the owners of that namespace for a ReferenceGrant from this kind and namespace to the back end's group and kind",
@@ -30,6 +33,7 @@ export const nextSteps: Readonly<Partial<Record<string, string>>> = {
   BackendPortInvalid: 'add or remove `port`',
   BackendNotAccepted: 'the message says why; repair the back end',
   SelectorEmpty: 'select by at least one label or expression',
+  SelectsNothing: 'compare the selector with the labels of the pods that should be behind it',
   BackendTypeUnsupported: 'use that type, and leave TLS to the client and the pod',
   PolicyUnsupported: 'use `Even`, `PreferLocal` or `Ordered`',
   TargetPortNotAllowed: 'remove `targetPort`, or put the XBackend into a composite of its own',

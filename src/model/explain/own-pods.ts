@@ -1,12 +1,11 @@
 import type { LabelSelector } from '../label-selector.ts';
 import type { PodFacts } from '../pod-facts.ts';
 import type { Reader } from '../reader.ts';
-import type { CompositeMember } from '../units/composite-facts.ts';
 import { parseKey, refOf } from '../units/object-key.ts';
 import { backendPods, selectedPods } from '../units/selector-endpoints.ts';
+import { type Member, selectorOf, selectsNothing } from '../units/selects-nothing.ts';
+import { causeOf } from './cause.ts';
 import type { Cause, ClusterExplanation } from './explanation.ts';
-
-export type Member = Pick<CompositeMember, 'as' | 'kind' | 'key'>;
 
 export interface OwnPods {
   /** Selected pods that take no traffic, or only as long as there is no other. */
@@ -24,12 +23,8 @@ export function ownPods(reader: Reader, member: Member, endpoints: number): OwnP
     return why === undefined ? [] : [{ name: pod.name, why }];
   });
   if (endpoints > 0) return { notUsed, causes: [] };
-  const cause =
-    pods.length === 0
-      ? selectsNothing(reader, member)
-      : notUsed.length === pods.length
-        ? noneReady(member, notUsed)
-        : noPort(member);
+  if (pods.length === 0) return { notUsed, causes: nothingSelected(reader, member) };
+  const cause = notUsed.length === pods.length ? noneReady(member, notUsed) : noPort(member);
   return { notUsed, causes: [cause] };
 }
 
@@ -39,30 +34,14 @@ function whyNot({ addresses, health, terminating }: PodFacts): string | undefine
   return addresses.length === 0 ? 'no usable address' : 'not ready';
 }
 
-function selectsNothing(reader: Reader, { as, kind, key }: Member): Cause {
-  const { namespace } = parseKey(key);
-  const selector =
-    as === 'selector'
-      ? reader.get('XEndpointSelector', key)?.spec.selector
-      : reader.get('XBackend', key)?.spec.endpointSelector;
-  const found = `expected pods in namespace "${namespace}" with ${selectorText(selector ?? {})}, found none`;
-  return {
-    stops: true,
-    reason: 'SelectsNothing',
-    ref: refOf(kind, parseKey(key)),
-    field: as === 'selector' ? 'spec.selector' : 'spec.endpointSelector',
-    message: [found, ...nearMisses(reader, namespace, selector ?? {})].join('; '),
-    next: 'compare the selector with the labels of the pods that should be behind it',
-  };
-}
-
-function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
-  return [
-    ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
-    ...matchExpressions.map(({ key, operator, values = [] }) =>
-      values.length === 0 ? `${key} ${operator}` : `${key} ${operator} (${values.join(', ')})`,
-    ),
-  ].join(', ');
+/** The note of the selector's status, which here stops the path, with what pods there have instead. */
+function nothingSelected(reader: Reader, member: Member): readonly Cause[] {
+  const { namespace } = parseKey(member.key);
+  const hints = nearMisses(reader, namespace, selectorOf(reader, member.as, member.key));
+  return selectsNothing(reader, member).map((problem) => {
+    const cause = causeOf(problem);
+    return { ...cause, stops: true, message: [cause.message, ...hints].join('; ') };
+  });
 }
 
 const shown = 6;

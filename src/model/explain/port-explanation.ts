@@ -16,6 +16,7 @@ export function explainPort(reader: Reader, gateway: string, plan: ListenerPlan)
   const [carrier = refused[0]?.unitKey, ...others] = attached;
   const causes = plan.problems.map(causeOf);
   if (attached.length === 0) causes.push(refused[0]?.cause ?? noRoute(gateway, plan));
+  else if (carrier !== undefined) causes.push(...noWeight(reader, carrier));
   const route = carrier === undefined ? undefined : routeName(carrier);
   return {
     listener: plan.name,
@@ -32,6 +33,13 @@ export function explainPort(reader: Reader, gateway: string, plan: ListenerPlan)
     backends: carrier === undefined ? [] : explainBackends(reader, carrier),
   };
 }
+
+/** A note of the route's status, which here stops the path. */
+const noWeight = (reader: Reader, carrier: string): readonly Cause[] =>
+  reader
+    .unit(routeTargets, carrier)
+    .problems.filter(({ code }) => code === 'NoWeight')
+    .map((problem) => ({ ...causeOf(problem), stops: true }));
 
 interface RefusedRoute {
   readonly unitKey: string;

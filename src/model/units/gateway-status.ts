@@ -1,13 +1,14 @@
 import { apiVersionOf } from '../../api/kind.ts';
 import { kinds } from '../../api/kinds.ts';
 import { familyOf } from '../../wire/address.ts';
-import { type Condition, conditionsOf } from '../conditions.ts';
+import { type Condition, conditionsOf, type DefaultCondition } from '../conditions.ts';
+import type { Frontend } from '../ir.ts';
 import type { Problem } from '../problem.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { type Carriers, carriers } from './carriers.ts';
-import { frontendName } from './frontend.ts';
+import { frontend, frontendName } from './frontend.ts';
 import { gatewayAddresses, gatewayVips, isGatewayAccepted } from './gateway-addresses.ts';
-import type { StatusResult } from './gateway-class.ts';
+import { classNotFound, type StatusResult } from './gateway-class.ts';
 import { type ListenerPlan, listenerPlans } from './listeners.ts';
 import { parseKey, refOf } from './object-key.ts';
 
@@ -17,7 +18,11 @@ export const gatewayStatus: Unit<StatusResult | undefined> = {
   compute: (reader, key) => {
     const gateway = reader.get('Gateway', key);
     const listeners = reader.unit(listenerPlans, key);
-    if (!gateway || !listeners) return undefined;
+    if (!gateway) return undefined;
+    if (!listeners) {
+      const problem = classNotFound(reader, gateway);
+      return problem && { status: undefined, problems: [problem] };
+    }
     const ref = refOf('Gateway', gateway.metadata);
     const { generation } = gateway.metadata;
     const add = (code: Problem['code'], path: string, message: string): Problem => ({
@@ -39,7 +44,7 @@ export const gatewayStatus: Unit<StatusResult | undefined> = {
       [
         { type: 'Accepted', status: 'True', reason: 'Accepted' },
         { type: 'Programmed', status: 'True', reason: 'Programmed', message: programmedMessage(reader, key) },
-        { type: 'causeway.dev/NameAssigned', status: 'True', reason: 'Assigned', message: name ?? '' },
+        nameCondition(name, reader.unit(frontend, key)),
       ],
       problems,
     );
@@ -117,6 +122,14 @@ function programmingProblems(reader: Reader, key: string, generation: number, ad
 
 const programmedMessage = (reader: Reader, key: string): string =>
   reader.get('Programming', key)?.message ?? '';
+
+/** DNS knows the names of front ends that somebody can connect to. */
+function nameCondition(name: string | undefined, served: Frontend | undefined): DefaultCondition {
+  const type = 'causeway.dev/NameAssigned';
+  if (served) return { type, status: 'True', reason: 'Assigned', message: name ?? '' };
+  const message = `${name} does not exist before the Gateway has an address (see the condition Programmed)`;
+  return { type, status: 'False', reason: 'NoAddress', message };
+}
 
 function nameMessage(key: string): string {
   const { namespace, name } = parseKey(key);

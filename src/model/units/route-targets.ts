@@ -42,9 +42,18 @@ export const routeTargets: Unit<RouteTargets> = {
       if (resolved.composite !== undefined) composites.push(resolved.composite);
       return { backend: resolved.backend, weight: backendRef.weight };
     });
+    problems.push(...weightProblems(refOf(kind, route.metadata), targets));
     return { targets, composites: [...new Set(composites)].sort(), problems };
   },
 };
+
+/** Weights that leave nothing to send to: what connects is rejected. */
+function weightProblems(ref: Problem['ref'], targets: readonly Target[]): readonly Problem[] {
+  if (targets.some(({ weight }) => weight > 0)) return [];
+  const found = targets.length === 0 ? 'no back end' : 'weight 0 for each';
+  const message = `expected a back end with a weight above 0, found ${found}: connections are rejected`;
+  return [{ code: 'NoWeight', ref, path: 'spec.rules[0].backendRefs', message }];
+}
 
 /** The composites' ports that an accepted route asks for, by the route's unit key. */
 export function routeComposites(reader: Reader, unitKey: string): readonly string[] {

@@ -7,6 +7,7 @@ import { attachment, routeKinds, routeUnitKey } from './attachment.ts';
 import { xBackendRefusal } from './backend-object.ts';
 import type { StatusResult } from './gateway-class.ts';
 import { keyOf, parseKey, refOf } from './object-key.ts';
+import { selectsNothing } from './selects-nothing.ts';
 
 /** What the API holds; more Gateways than that see it in their routes. */
 const maxAncestors = 32;
@@ -20,7 +21,9 @@ export const xBackendStatus: Unit<StatusResult | undefined> = {
     const ref = refOf('XBackend', record.metadata);
     const { generation } = record.metadata;
     const refusal = xBackendRefusal(record);
-    const problems: Problem[] = refusal ? [{ ...refusal, ref, path: 'spec' }] : [];
+    const problems: readonly Problem[] = refusal
+      ? [{ ...refusal, ref, path: 'spec' }]
+      : selectsNothing(reader, { as: 'xbackend', kind: 'XBackend', key });
     const gateways = gatewaysOf(reader, key);
     if (gateways.length === 0) return { status: undefined, problems };
     const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted' } as const;

@@ -51,7 +51,7 @@ const wanted = (...names: string[]): ReadonlyMap<string, WantedClaim> =>
 
 const inputs = (names: string[], more: Partial<ClaimInputs> = {}): ClaimInputs => ({
   wanted: wanted(...names),
-  reserved: new Set(),
+  reserved: new Map(),
   connected: new Set(),
   nodeObjects: undefined,
   acknowledged: () => false,
@@ -281,7 +281,7 @@ test('design VIP killed at any point, what was told is on disk', async () => {
       names.push('g' + n++);
       if (names.length > 20) names.shift();
       const wanted = new Map(names.map((name) => ['shop/' + name, { gateway: { namespace: 'shop', name, uid: name }, families: ['IPv4'], requested: [] }]));
-      const { changes, sequence } = await keeper.update({ wanted, reserved: new Set(), connected: new Set(['e1']), nodeObjects: undefined, acknowledged: () => false, refuses: () => false });
+      const { changes, sequence } = await keeper.update({ wanted, reserved: new Map(), connected: new Set(['e1']), nodeObjects: undefined, acknowledged: () => false, refuses: () => false });
       for (const c of changes) if (c.value?.state === 'bound') process.stdout.write(c.key + ' ' + c.value.gateway.name + '\\n');
       keeper.rendered(sequence, sequence);
     }`;

@@ -22,7 +22,7 @@ const wanted = (...claims: readonly (string | WantedClaim)[]): ReadonlyMap<strin
 const nobody: ClaimFacts = {
   wanted: new Map(),
   ranges: ['10.96.0.0/28', 'fd00::/120'],
-  reserved: new Set(),
+  reserved: new Map(),
   connected: new Set(),
   rendered: Number.MAX_SAFE_INTEGER,
   nodeObjects: undefined,
@@ -85,7 +85,7 @@ describe('addresses', () => {
 
   test('of Services are left alone', () => {
     const free = addressOf(run({ wanted: wanted('a') }).state, 'a')[0] as string;
-    const { state } = run({ wanted: wanted('a'), reserved: new Set([free]) });
+    const { state } = run({ wanted: wanted('a'), reserved: new Map([[free, 'Service shop/web']]) });
     expect(addressOf(state, 'a')).toHaveLength(1);
     expect(addressOf(state, 'a')).not.toEqual([free]);
   });
@@ -301,7 +301,7 @@ class World {
     const { state } = decide(before, {
       wanted: new Map([...this.#gateways].map(([name, claim]) => [`shop/${name}`, claim])),
       ranges: ['10.96.0.0/30', '10.97.0.0/30'],
-      reserved: new Set(),
+      reserved: new Map(),
       connected: new Set(this.#connected),
       rendered: this.#rendered.sequence,
       nodeObjects: new Set(this.#nodeObjects),

@@ -14,8 +14,8 @@ export interface ClaimFacts extends Acknowledgements {
   readonly wanted: ReadonlyMap<string, WantedClaim> | undefined;
   /** Ranges of virtual addresses, as CIDRs. */
   readonly ranges: readonly string[];
-  /** Addresses of those ranges that somebody else has, as Services. */
-  readonly reserved: ReadonlySet<string>;
+  /** Addresses of those ranges that somebody else has, and who, as `Service shop/web`. */
+  readonly reserved: ReadonlyMap<string, string>;
   /** Nodes whose agent is connected, or was since the last decision. */
   readonly connected: ReadonlySet<string>;
   /** The event up to which agents that connect now are told nothing that was given up. */
@@ -120,7 +120,7 @@ function giveAndTake(
       ? { addresses: [], failure: known }
       : allocate({
           ranges,
-          isTaken: (address) => claims.has(address) || reserved.has(address),
+          holderOf: (address) => holderText(claims.get(address)) ?? reserved.get(address),
           wanted: want,
           held: own,
         });
@@ -155,6 +155,13 @@ function heldBy(claims: Iterable<KeptClaim>): ReadonlyMap<string, readonly strin
     else held.set(ownerOf(gateway), [address]);
   }
   return held;
+}
+
+function holderText(claim: KeptClaim | undefined): string | undefined {
+  if (!claim) return undefined;
+  const { gateway, until } = claim;
+  const gone = until === undefined ? '' : ', which gave it up; nodes may still translate it';
+  return `Gateway ${gateway.namespace}/${gateway.name}${gone}`;
 }
 
 const ownerOf = ({ namespace, name, uid }: KeptClaim['gateway']): string => `${namespace}/${name}/${uid}`;

@@ -49,17 +49,20 @@ const irOf = (
 function setUp() {
   const log = new ResourceLog();
   let changes = 0;
+  const progress: (readonly [number, number])[] = [];
   const acks = new AckTracker({
     head: () => log.position,
     onChange: () => {
       changes += 1;
     },
+    onProgress: (before, after) => progress.push([before, after]),
   });
   const output = new XdsOutput({ log, acks, origin: { set: 's', cluster: 'east', epoch: 1 } });
   return {
     log,
     acks,
     output,
+    progress,
     changed: () => {
       const seen = changes;
       changes = 0;
@@ -282,4 +285,29 @@ test('a bypassed node is told', () => {
   expect(acks.programming().get('shop/store')?.bypassed).toBe(true);
   a.setBypassed(false);
   expect(acks.programming().get('shop/store')?.bypassed).toBeUndefined();
+});
+
+test('a Ready node whose agent never connected is listed, and one that is not Ready says so', () => {
+  const { acks } = setUp();
+  acks.connect('b');
+  acks.setReadyNodes(new Set(['c']));
+  expect(acks.snapshot()).toMatchObject([
+    { node: 'b', ready: false, connected: true },
+    { node: 'c', ready: true, connected: false, position: -1, refused: [] },
+  ]);
+});
+
+test('what was there before a stream began is no progress; what comes after it is, once all types hold it', () => {
+  const { acks, output, log, progress, catchUp } = setUp();
+  output.update(irOf([frontend('store')]));
+  const a = acks.connect('a');
+  const before = log.position;
+  catchUp(a);
+  expect(progress).toEqual([]);
+  output.update(irOf([frontend('store')], [backend('store', 2)]));
+  a.progress(assignment, log.position);
+  expect(progress).toEqual([]);
+  catchUp(a);
+  catchUp(a);
+  expect(progress).toEqual([[before, log.position]]);
 });

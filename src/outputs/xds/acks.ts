@@ -10,6 +10,8 @@ const programmedTypes = [typeUrls.cluster, typeUrls.assignment, typeUrls.listene
 /** A node as /debug shows it. */
 export interface NodeAcks {
   readonly node: string;
+  /** It is Ready: what it holds counts. */
+  readonly ready: boolean;
   readonly connected: boolean;
   /** Of the log; -1: its initial state is not acknowledged yet. */
   readonly position: number;
@@ -136,23 +138,29 @@ export class AckTracker {
   /** What each node holds of a Gateway (`<namespace>/<name>`): every node that is Ready or was ever connected. */
   holding(gateway: string): readonly NodeHolding[] {
     const use = this.#ledger.useOf(gateway);
-    const names = [...new Set([...this.#nodes.keys(), ...(this.#ready ?? [])])].sort();
-    return names.map((node) => {
+    return this.#names.map((node) => {
       const record = this.#nodes.get(node);
       return { node, connected: record?.session !== undefined, ...holdingOf(record, use) };
     });
   }
 
+  /** Every node that is Ready or was ever connected, by name. */
   snapshot(): readonly NodeAcks[] {
-    return [...this.#nodes]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([node, r]) => ({
+    return this.#names.map((node) => {
+      const record = this.#nodes.get(node);
+      return {
         node,
-        connected: r.session !== undefined,
-        position: r.session?.position ?? r.position,
-        refused: [...r.refused.values()],
-        bypassed: r.bypassed,
-      }));
+        ready: this.#ready?.has(node) ?? false,
+        connected: record?.session !== undefined,
+        position: record?.session?.position ?? record?.position ?? -1,
+        refused: [...(record?.refused.values() ?? [])],
+        bypassed: record?.bypassed ?? false,
+      };
+    });
+  }
+
+  get #names(): readonly string[] {
+    return [...new Set([...this.#nodes.keys(), ...(this.#ready ?? [])])].sort();
   }
 
   #record(node: string): NodeRecord {

@@ -2,6 +2,7 @@ import type { Compiled } from '../../model/compiled.ts';
 import type { Change, Claim } from '../../model/inputs.ts';
 import { gatewayFrontendKey } from '../../model/units/frontend.ts';
 import { ClaimKeeper } from '../../outputs/objects/claim-keeper.ts';
+import { ReservedAddresses } from '../../outputs/objects/reserved.ts';
 import type { AckTracker } from '../../outputs/xds/acks.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { Coalescer } from '../../runtime/coalesce.ts';
@@ -30,7 +31,7 @@ export class ControllerClaims {
   readonly #coalescer: Coalescer;
   readonly #nodes = new Set<string>();
   /** Addresses of Services: key `<namespace>/<name>`. */
-  readonly #services = new Map<string, readonly string[]>();
+  readonly #reserved = new ReservedAddresses();
   #nodesKnown = false;
   #compiled: Compiled | undefined;
   /** Of the last update whose changes went to the model. */
@@ -79,11 +80,9 @@ export class ControllerClaims {
       if (kind === 'Node') {
         if (value) this.#nodes.add(key);
         else this.#nodes.delete(key);
-      } else if (kind === 'Service') {
-        if (value) this.#services.set(key, value.spec.clusterIPs);
-        else this.#services.delete(key);
       }
     }
+    this.#reserved.follow(changes);
     this.#nodesKnown ||= complete;
     this.look();
   }
@@ -117,7 +116,7 @@ export class ControllerClaims {
     this.#push(
       await this.#keeper.update({
         wanted: this.#compiled.claims,
-        reserved: new Set([...this.#services.values()].flat()),
+        reserved: this.#reserved.holders,
         connected: acks.connected,
         nodeObjects: this.#nodesKnown ? this.#nodes : undefined,
         acknowledged: (node, position) => acks.acknowledged(node, position),

@@ -19,11 +19,6 @@ export interface NodeLine {
 /** Sorted by name. */
 export function nodeLines(model: Model, acks: readonly NodeAcks[]): readonly NodeLine[] {
   const { nodes } = model.compiled;
-  const ready = new Set(
-    [...model.all('Node')]
-      .filter(({ status }) => status.conditions.some((c) => c.type === 'Ready' && c.status === 'True'))
-      .map(({ metadata }) => metadata.name),
-  );
   const known = new Map(acks.map((ack) => [ack.node, ack]));
   return [...new Set([...nodes.keys(), ...known.keys()])].sort(byText).map((node): NodeLine => {
     const ack = known.get(node);
@@ -31,7 +26,7 @@ export function nodeLines(model: Model, acks: readonly NodeAcks[]): readonly Nod
       node,
       zone: nodes.get(node)?.zone ?? '',
       podCIDRs: nodes.get(node)?.podCIDRs ?? [],
-      ready: ready.has(node),
+      ready: ack?.ready ?? false,
       connected: ack?.connected ?? false,
       refused: (ack?.refused ?? []).map(({ name, message }) => ({ name, message })),
       state: stateOf(ack),

@@ -106,9 +106,27 @@ describe('what is followed', () => {
     for (const name of ['.a.yaml.swp', 'a.yaml~', '#a.yaml#', '4913', '.#a.yaml', 'a.yaml.orig', 'notes.txt'])
       put(name, '{{{');
     symlinkSync('nobody@nowhere', join(folder, '.#b.yaml'));
-    symlinkSync('/does/not/exist', join(folder, 'dangling.yaml'));
     put('z.yaml', namespace('z'));
     await until({ 'Namespace/a': 'a', 'Namespace/z': 'a' });
+  });
+
+  test('a link that leads nowhere is told, keeps what it led to, and is forgotten with the link', async () => {
+    put('target', namespace('a'));
+    symlinkSync('target', join(folder, 'a.yaml'));
+    symlinkSync('../elsewhere', join(folder, 'more'));
+    const { until, batches } = follow();
+    await until({ 'Namespace/a': 'a' }, 1);
+    rmSync(join(folder, 'target'));
+    await until({ 'Namespace/a': 'a' }, 2);
+    expect(batches.at(-1)?.problems).toMatchObject([
+      { file: 'a.yaml', message: 'expected a file or folder, found a link to target, which does not exist' },
+      {
+        file: 'more',
+        message: 'expected a file or folder, found a link to ../elsewhere, which does not exist',
+      },
+    ]);
+    rmSync(join(folder, 'a.yaml'));
+    await until({}, 1);
   });
 
   test('an editor that moves the old file away and writes a new one never takes its objects', async () => {

@@ -1,4 +1,4 @@
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../runtime/errors.ts';
 
@@ -22,6 +22,12 @@ export async function scanFolder(folder: string): Promise<Scan> {
   const unreadable = new Map<string, string>();
   const seen = new Set<string>();
 
+  const readLink = async (child: string): Promise<void> => {
+    const target = await readlink(join(folder, child)).catch(() => undefined);
+    if (target !== undefined)
+      unreadable.set(child, `expected a file or folder, found a link to ${target}, which does not exist`);
+  };
+
   const visit = async (path: string, depth: number): Promise<void> => {
     const real = await realpath(join(folder, path));
     if (seen.has(real)) return;
@@ -42,8 +48,9 @@ export async function scanFolder(folder: string): Promise<Scan> {
           else unreadable.set(child, `expected at most ${maxFiles} files in the folder`);
         }
       } catch (error) {
-        // What vanished since it was listed is gone; a link to nothing never was a file.
+        // What vanished since it was listed is gone; a link that is there and leads nowhere is a mistake.
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') unreadable.set(child, messageOf(error));
+        else if (entry.isSymbolicLink()) await readLink(child);
       }
     }
   };

@@ -72,6 +72,8 @@ export class LinkContents {
     if (name.type === 'cluster') parts.facts = undefined;
     else parts.shards.delete(name.shard ?? '');
     parts.told.delete(formatContributionName(name));
+    // What goes is not said to go since when.
+    parts.mark = 0;
     if (!parts.facts && parts.shards.size === 0) this.#forget(key, source);
     else this.#changed(parts);
   }

@@ -225,16 +225,16 @@ export class RelaySource {
     if (this.#contributions.get(key) === next) return;
     if (next) this.#contributions.set(key, next);
     else this.#contributions.delete(key);
-    this.#noteMark(key, port, contents?.markOf(port, source) ?? 0);
+    this.#noteMark(key, port, next ? (contents?.markOf(port, source) ?? 0) : 0);
     this.#changes.push({ kind: 'Contribution', key, value: next });
   }
 
-  /** What another relay repeats has no later mark, and what goes has none: no news. */
+  /** The parts of one change come with the same mark. What another relay still tells has an older one: no news. */
   #noteMark(key: string, port: string, mark: number): void {
-    const isNews = mark > (this.#marks.get(key) ?? 0) && !this.#incomplete.has(port);
+    const before = this.#marks.get(key) ?? 0;
     if (mark === 0) this.#marks.delete(key);
-    else this.#marks.set(key, mark);
-    if (isNews) this.#news.set(key, mark);
+    else this.#marks.set(key, Math.max(before, mark));
+    if (mark > 0 && mark >= before && !this.#incomplete.has(port)) this.#news.set(key, mark);
   }
 
   /** `lostAt`: when contact was lost, if that is known. */
