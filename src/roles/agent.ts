@@ -15,7 +15,7 @@ import { wantedTable } from '../outputs/nft/wanted-table.ts';
 import { AuditLoop } from '../runtime/audit-loop.ts';
 import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
-import { channelCredentials } from '../runtime/tls.ts';
+import { DialCredentials } from '../runtime/tls.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import { IrSource } from '../sources/xds/ir-source.ts';
 import { yamlText } from '../wire/yaml-text.ts';
@@ -38,10 +38,10 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   await runRole('agent', options, { node, cluster }, (context) => {
     requireOwnIdentity(tls, { set, cluster, role: 'agent', node });
     const certificates = new CertificateWatch({ ...context, own: tls.cert });
-    const credentials = channelCredentials(
+    const credentials = new DialCredentials(
       tls,
       { set, cluster, roles: ['controller'] },
-      { dialled: (raw) => certificates.dialled(raw) },
+      { clock: context.clock, dialled: (raw) => certificates.dialled(raw) },
     );
     return startAgent({ ...options, ...context, credentials, certificates });
   });
@@ -50,7 +50,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
 export interface StartAgentOptions
   extends RoleContext,
     Pick<AgentOptions, 'node' | 'cluster' | 'controllers' | 'auditIntervalMs'> {
-  readonly credentials: ChannelCredentials;
+  readonly credentials: ChannelCredentials | DialCredentials;
   /** Closed with the role. */
   readonly certificates?: CertificateWatch;
   /** Prefix that enters the network namespace of the node; default: we are in it. */

@@ -196,7 +196,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
         ].join('\n'),
       nodes: () => yamlText(xds.acks.snapshot()),
       claims: () => yamlText(claims.debug),
-      streams: () => yamlText(streams()),
+      streams: () => yamlText({ streams: streams(), certificates: admission.certificates }),
     },
     api: controllerApi({
       model,

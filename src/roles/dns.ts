@@ -8,7 +8,7 @@ import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Log } from '../runtime/log.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
-import { channelCredentials } from '../runtime/tls.ts';
+import { DialCredentials } from '../runtime/tls.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import { IrSource } from '../sources/xds/ir-source.ts';
 import type { TouchedKeys } from '../sources/xds/resource-tables.ts';
@@ -31,10 +31,10 @@ export async function runDns(options: DnsOptions): Promise<void> {
   await runRole('dns', options, { zone, cluster }, (context) => {
     requireOwnIdentity(tls, { set, cluster, role: 'dns' });
     const certificates = new CertificateWatch({ ...context, own: tls.cert });
-    const credentials = channelCredentials(
+    const credentials = new DialCredentials(
       tls,
       { set, cluster, roles: ['controller'] },
-      { dialled: (raw) => certificates.dialled(raw) },
+      { clock: context.clock, dialled: (raw) => certificates.dialled(raw) },
     );
     return startDns({ ...options, ...context, credentials, certificates });
   });
@@ -43,7 +43,7 @@ export async function runDns(options: DnsOptions): Promise<void> {
 export interface StartDnsOptions
   extends RoleContext,
     Pick<DnsOptions, 'cluster' | 'controllers' | 'listen' | 'zone'> {
-  readonly credentials: ChannelCredentials;
+  readonly credentials: ChannelCredentials | DialCredentials;
   /** Closed with the role. */
   readonly certificates?: CertificateWatch;
 }

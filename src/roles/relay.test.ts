@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { defaultLimits } from '../model/relay/peer-budget.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { ManualClock, systemClock } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import { serverCredentials } from '../runtime/tls.ts';
@@ -148,6 +149,41 @@ test('X2 a certificate is revoked: its streams end, both of them, and another of
     .toEqual({ west: ['10.1.0.9'], north: ['10.2.0.2'] });
   expect(JSON.stringify([...east.changes, ...north.changes])).not.toContain('6.6.6.6');
   expect(lost(north).filter((key) => !key.includes('west'))).toEqual([]);
+});
+
+test('X5 certificates of an hour are replaced five times under traffic: nobody is Stale, nothing is lost', async () => {
+  const clock = new ManualClock(Date.now());
+  bed.writeMembers('east', 'west');
+  await bed.startRelay({ clock });
+  const [east, west] = [await bed.member('east', {}, clock), await bed.member('west', {}, clock)];
+  east.import(storePort);
+  east.export();
+  west.export(store(['10.1.0.0']));
+  await expect.poll(() => east.endpoints(storePort), soon).toEqual({ west: ['10.1.0.0'] });
+  await expect.poll(() => east.origins.get('west')?.state, soon).toBe('Synced');
+  const connected = () => {
+    const { certificates } = parse(bed.relay?.debug.inputs?.() as string);
+    return certificates.map((c: { peer: string; serial: string; calls: number }) => [
+      c.peer,
+      c.serial,
+      c.calls,
+    ]);
+  };
+  for (let period = 1; period <= 5; period++) {
+    const before = east.changes.length;
+    for (const member of ['east', 'west']) await bed.issue(member, {});
+    await bed.issue('hub', { role: 'relay' });
+    clock.advance(2_000);
+    west.export(store([`10.1.0.${period}`]));
+    await expect.poll(() => east.endpoints(storePort), soon).toEqual({ west: [`10.1.0.${period}`] });
+    await expect.poll(connected, soon).toEqual([
+      ['east/controller', bed.serial('east'), 2],
+      ['west/controller', bed.serial('west'), 2],
+    ]);
+    expect(east.changes.slice(before).filter(({ kind }) => kind === 'Origin')).toEqual([]);
+  }
+  expect(lost(east)).toEqual([]);
+  expect(lost(west)).toEqual([]);
 });
 
 test('who is no member, has another role or another CA gets nothing and gives nothing', async () => {

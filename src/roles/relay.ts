@@ -60,7 +60,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
   });
   server = await startXdsServer({
     listen: options.listen,
-    credentials: serverCredentials(tls),
+    credentials: serverCredentials(tls, clock),
     identify: (call) => identifyCall(call, { set, roles: ['controller'] }),
     admission,
     log: hub.log,
@@ -86,7 +86,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
     get waitingFor() {
       return hub.waitingFor;
     },
-    debug: debugPages(hub, server),
+    debug: debugPages(hub, server, admission),
     close: async () => {
       admission.close();
       members.close();
@@ -96,7 +96,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
   };
 }
 
-function debugPages(hub: RelayHub, server: XdsServer): Role['debug'] {
+function debugPages(hub: RelayHub, server: XdsServer, admission: Admission): Role['debug'] {
   return {
     inputs: () =>
       yamlText({
@@ -113,6 +113,7 @@ function debugPages(hub: RelayHub, server: XdsServer): Role['debug'] {
           };
         }),
         consumers: server.streams(),
+        certificates: admission.certificates,
       }),
     ir: () =>
       yamlText({

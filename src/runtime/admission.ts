@@ -14,6 +14,14 @@ export interface AdmissionOptions {
   readonly metrics: Metrics;
 }
 
+interface OpenCertificate {
+  readonly peer: string;
+  readonly serial: string;
+  /** ISO 8601. */
+  readonly until: string;
+  readonly calls: number;
+}
+
 interface Guest {
   readonly certificate: PeerCertificate;
   readonly end: (error: AppError) => void;
@@ -65,6 +73,17 @@ export class Admission {
       left();
       this.#guests.delete(guest);
     };
+  }
+
+  /** For /debug: which certificates calls are open with, by peer. */
+  get certificates(): readonly OpenCertificate[] {
+    const found = new Map<string, OpenCertificate>();
+    for (const { certificate } of this.#guests) {
+      const { name, serial, until } = certificate;
+      const calls = (found.get(serial)?.calls ?? 0) + 1;
+      found.set(serial, { peer: name, serial, until: timeText(until), calls });
+    }
+    return [...found.values()].sort((a, b) => (a.peer < b.peer ? -1 : a.peer > b.peer ? 1 : 0));
   }
 
   /** A server that we dial proved this certificate (DER). Throws E_PEER_IDENTITY when it is revoked. */

@@ -12,18 +12,28 @@ export interface Duplex {
   fail(error: AppError): void;
 }
 
+/** Makes the connections of one server. */
+export interface Dialer {
+  /** For the next call. */
+  readonly client: Client;
+  /** Calls the listener when calls should be made anew, over the client that is there then. */
+  onRenewed(listener: () => void): () => void;
+}
+
 export interface DuplexHandler {
   /** The peer has taken the call: its headers came. */
   accepted?(): void;
   /** A throw ends the call. */
   receive(message: Buffer): void;
   drained(): void;
+  /** Another call takes the place of this one in the same moment; default: as closed. */
+  replaced?(): void;
   closed(error: AppError): void;
 }
 
 export interface DuplexLoopOptions {
   /** A function is asked before each call, so that another address may be tried. */
-  readonly client: Client | (() => Client);
+  readonly dialer: Dialer | (() => Dialer);
   /** `host:port`, for messages. */
   readonly target: string;
   /** `/package.Service/Method`. */
@@ -47,6 +57,7 @@ export class DuplexLoop {
   readonly #lost: Backoff;
   readonly #refused: Backoff;
   #call: ClientDuplexStream<Buffer, Buffer> | undefined;
+  #forget: (() => void) | undefined;
   #cancel: (() => void) | undefined;
   #closed = false;
 
@@ -60,15 +71,16 @@ export class DuplexLoop {
   close(): void {
     this.#closed = true;
     this.#cancel?.();
+    this.#forget?.();
     this.#call?.cancel();
   }
 
   #dial(): void {
-    const { client, path, headers, target } = this.#options;
+    const { dialer, path, headers, target } = this.#options;
     const metadata = new Metadata();
     for (const [key, value] of Object.entries(headers?.() ?? {})) metadata.set(key, value);
-    const dialled = typeof client === 'function' ? client() : client;
-    const call = dialled.makeBidiStreamRequest<Buffer, Buffer>(path, bytes, bytes, metadata);
+    const dialled = typeof dialer === 'function' ? dialer() : dialer;
+    const call = dialled.client.makeBidiStreamRequest<Buffer, Buffer>(path, bytes, bytes, metadata);
     this.#call = call;
     let reason: AppError | undefined;
     const fail = (error: AppError): void => {
@@ -76,6 +88,15 @@ export class DuplexLoop {
       call.cancel();
     };
     const handler = this.#options.open({ send: (message) => call.write(message), fail });
+    this.#forget?.();
+    this.#forget = dialled.onRenewed(() => {
+      if (this.#call !== call) return;
+      this.#call = undefined;
+      call.cancel();
+      if (handler.replaced) handler.replaced();
+      else handler.closed(new AppError('E_XDS_STREAM', `${target}: the connection is renewed`));
+      this.#dial();
+    });
     call.on('metadata', () => handler.accepted?.());
     call.on('data', (message: Buffer) => {
       if (this.#call !== call) return;

@@ -23,7 +23,7 @@ import { type Clock, ManualClock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { ExpectedPeer } from './identity.ts';
 import { peerError } from './peer-error.ts';
-import { channelCredentials, identifyCall, serverCredentials } from './tls.ts';
+import { DialCredentials, identifyCall, serverCredentials } from './tls.ts';
 import { requireOwnIdentity, type TlsFiles } from './tls-files.ts';
 
 const hour = 3_600_000;
@@ -128,7 +128,7 @@ async function call(
   port: number,
   tls: TlsFiles,
   expectServer: ExpectedPeer,
-  credentials: ChannelCredentials = channelCredentials(tls, expectServer),
+  credentials: ChannelCredentials = new DialCredentials(tls, expectServer).connection(),
 ): Promise<unknown> {
   const client = new Client(`127.0.0.1:${port}`, credentials);
   closers.push(() => client.close());

@@ -37,35 +37,53 @@ const refuseStrangers: ServerInterceptor = (_method, call) => {
 
 /**
  * For clients: mutual TLS; the server must have a certificate of our CA, be of our own set (unless another is
- * expected) and have the expected role and cluster. Host names are not looked at. `dialled` is given the certificate
- * (DER) of each server that was accepted. Throws E_TLS_LOAD.
+ * expected) and have the expected role and cluster. Host names are not looked at.
  */
-export function channelCredentials(
-  files: TlsFiles,
-  expect: ExpectedPeer,
-  options: { readonly clock?: Clock; readonly dialled?: (raw: Uint8Array) => void } = {},
-): ChannelCredentials {
-  const { clock = systemClock, dialled } = options;
-  const provider = new WatchedTlsFiles(files, clock);
-  const credentials = experimental.createCertificateProviderChannelCredentials(provider, provider, {
-    checkServerIdentity: (_host: string, certificate: PeerCertificate) => {
-      try {
-        checkPeer(parsePeerIdentity(certificate.raw), {
-          ...expect,
-          set: expect.set ?? provider.identity.set,
-        });
-        dialled?.(certificate.raw);
-        return undefined;
-      } catch (error) {
-        return new Error(`E_PEER_IDENTITY: ${messageOf(error)}`);
-      }
-    },
-  });
-  // grpc-js would send the target as server name, which may not be an IP address (RFC 6066 section 3).
-  const connector = credentials._createSecureConnector.bind(credentials);
-  credentials._createSecureConnector = (target, options, calls) =>
-    connector(target, { ...options, 'grpc.ssl_target_name_override': 'causeway' }, calls);
-  return credentials;
+export class DialCredentials {
+  readonly #files: WatchedTlsFiles;
+  readonly #expect: ExpectedPeer;
+  readonly #dialled: ((raw: Uint8Array) => void) | undefined;
+
+  /**
+   * `dialled` is given the certificate (DER) of each server that is accepted; it may throw to refuse it. Throws
+   * E_TLS_LOAD.
+   */
+  constructor(
+    files: TlsFiles,
+    expect: ExpectedPeer,
+    options: { readonly clock?: Clock; readonly dialled?: (raw: Uint8Array) => void } = {},
+  ) {
+    this.#files = new WatchedTlsFiles(files, options.clock ?? systemClock);
+    this.#expect = { ...expect, set: expect.set ?? this.#files.identity.set };
+    this.#dialled = options.dialled;
+  }
+
+  /** Our certificate was replaced. */
+  onReplaced(listener: () => void): () => void {
+    return this.#files.onReplaced(listener);
+  }
+
+  /** For one client; `met` is given the certificate (DER) of each server that it accepts. */
+  connection(met?: (raw: Uint8Array) => void): ChannelCredentials {
+    const files = this.#files;
+    const credentials = experimental.createCertificateProviderChannelCredentials(files, files, {
+      checkServerIdentity: (_host: string, { raw }: PeerCertificate) => {
+        try {
+          checkPeer(parsePeerIdentity(raw), this.#expect);
+          this.#dialled?.(raw);
+          met?.(raw);
+          return undefined;
+        } catch (error) {
+          return new Error(`E_PEER_IDENTITY: ${messageOf(error)}`);
+        }
+      },
+    });
+    // grpc-js would send the target as server name, which may not be an IP address (RFC 6066 section 3).
+    const connector = credentials._createSecureConnector.bind(credentials);
+    credentials._createSecureConnector = (target, options, calls) =>
+      connector(target, { ...options, 'grpc.ssl_target_name_override': 'causeway' }, calls);
+    return credentials;
+  }
 }
 
 export interface CallWithPeer {

@@ -21,6 +21,7 @@ export class WatchedTlsFiles implements Provider {
   #last: LoadedTls;
   readonly #caListeners = new Set<CaListener>();
   readonly #identityListeners = new Set<IdentityListener>();
+  readonly #replacedListeners = new Set<() => void>();
   readonly #clock: Clock;
   #cancel: (() => void) | undefined;
 
@@ -56,6 +57,16 @@ export class WatchedTlsFiles implements Provider {
     this.#watch();
   }
 
+  /** The certificate was replaced by another that can be used. */
+  onReplaced(listener: () => void): () => void {
+    this.#replacedListeners.add(listener);
+    this.#watch();
+    return () => {
+      this.#replacedListeners.delete(listener);
+      this.#watch();
+    };
+  }
+
   #reload(): void {
     let next: LoadedTls;
     try {
@@ -68,11 +79,12 @@ export class WatchedTlsFiles implements Provider {
     if (!next.ca.equals(last.ca)) for (const l of this.#caListeners) l({ caCertificate: next.ca });
     if (!next.cert.equals(last.cert) || !next.key.equals(last.key)) {
       for (const l of this.#identityListeners) l({ certificate: next.cert, privateKey: next.key });
+      for (const l of this.#replacedListeners) l();
     }
   }
 
   #watch(): void {
-    if (this.#caListeners.size + this.#identityListeners.size === 0) {
+    if (this.#caListeners.size + this.#identityListeners.size + this.#replacedListeners.size === 0) {
       this.#cancel?.();
       this.#cancel = undefined;
     } else {

@@ -1,7 +1,7 @@
 import { Client, type ClientDuplexStream } from '@grpc/grpc-js';
 import { set } from '../../src/cli/playground/control-plane.ts';
 import type { PeerRole } from '../../src/runtime/identity.ts';
-import { channelCredentials } from '../../src/runtime/tls.ts';
+import { DialCredentials } from '../../src/runtime/tls.ts';
 import type { TlsFiles } from '../../src/runtime/tls-files.ts';
 import { acknowledgement, decodeDeltaResponse, encodeDeltaRequest } from '../../src/wire/proto/discovery.ts';
 import { codec } from '../../src/wire/proto/registry.ts';
@@ -28,7 +28,7 @@ export class XdsCapture {
     readonly server: PeerRole;
     readonly names: Readonly<Record<string, readonly string[]>>;
   }) {
-    const credentials = channelCredentials(options.tls, { set, roles: [options.server] });
+    const credentials = new DialCredentials(options.tls, { set, roles: [options.server] }).connection();
     this.#client = new Client(options.address, credentials);
     this.#call = this.#client.makeBidiStreamRequest(path, bytes, bytes);
     this.#call.on('data', (message: Buffer) => {

@@ -1,6 +1,5 @@
-import type { Client } from '@grpc/grpc-js';
 import type { Clock } from '../../runtime/clock.ts';
-import { DuplexLoop } from '../../runtime/duplex-loop.ts';
+import { type Dialer, DuplexLoop } from '../../runtime/duplex-loop.ts';
 import type { AppError } from '../../runtime/errors.ts';
 import { methods } from '../../wire/proto/methods.ts';
 import { DeltaServerStream, type StreamObserver } from '../xds/delta-server-stream.ts';
@@ -11,7 +10,7 @@ import type { PublishedState } from './published-state.ts';
 export const epochHeader = 'causeway-epoch';
 
 export interface PublishLinkOptions {
-  readonly client: Client;
+  readonly dialer: Dialer;
   readonly target: string;
   readonly state: PublishedState;
   readonly clock: Clock;
@@ -45,7 +44,7 @@ export class PublishLink {
 }
 
 function dial(options: PublishLinkOptions): DuplexLoop {
-  const { client, target, state, clock, random } = options;
+  const { dialer, target, state, clock, random } = options;
   const observer: StreamObserver = {
     answered: (_typeUrl, _told, refused) => {
       for (const { entry, message } of refused) options.refused?.(entry.name, message);
@@ -53,7 +52,7 @@ function dial(options: PublishLinkOptions): DuplexLoop {
   };
   let reason = '';
   return new DuplexLoop({
-    client,
+    dialer,
     target,
     path: methods.publish,
     headers: () => ({ [epochHeader]: String(state.epoch) }),
@@ -73,6 +72,7 @@ function dial(options: PublishLinkOptions): DuplexLoop {
           stream.receive(message);
         },
         drained: () => stream.drained(),
+        replaced: () => stream.close(),
         closed: (error) => {
           stream.close();
           if (error.message !== reason) options.lost?.(error);

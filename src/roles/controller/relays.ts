@@ -1,4 +1,4 @@
-import { Client, type ClientOptions } from '@grpc/grpc-js';
+import type { ClientOptions } from '@grpc/grpc-js';
 import type { Compiled, Touched } from '../../model/compiled.ts';
 import type { Change } from '../../model/inputs.ts';
 import { PublishLink } from '../../outputs/relay/publish-link.ts';
@@ -7,7 +7,8 @@ import type { Admission } from '../../runtime/admission.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { channelCredentials } from '../../runtime/tls.ts';
+import { RenewedClient } from '../../runtime/renewed-client.ts';
+import { DialCredentials } from '../../runtime/tls.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
 import { type LoadedPeers, loadPeers, PeerFile } from '../../sources/relay/peer-file.ts';
 import { RelaySource } from '../../sources/relay/relay-source.ts';
@@ -38,6 +39,7 @@ const channelOptions: ClientOptions = {
   'grpc.max_receive_message_length': 16 * 1024 * 1024,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
+  'grpc.use_local_subchannel_pool': 1,
 };
 
 /** Both directions of every link: what we offer goes out, what we import comes in. */
@@ -45,7 +47,7 @@ export class ControllerRelays {
   readonly source: RelaySource;
   readonly #state: PublishedState;
   readonly #links: readonly PublishLink[];
-  readonly #clients: readonly Client[];
+  readonly #clients: readonly RenewedClient[];
   readonly #file: PeerFile;
 
   constructor(options: ControllerRelaysOptions, loaded: LoadedPeers) {
@@ -64,16 +66,18 @@ export class ControllerRelays {
     });
     this.#file = new PeerFile({ stateFolder: options.state, source: this.source, clock, log, metrics });
     this.#file.changed();
-    const credentials = channelCredentials(
+    const credentials = new DialCredentials(
       options.tls,
       { set, roles: ['relay'] },
-      { dialled: (raw) => options.admission.dialled(raw) },
+      { clock, dialled: (raw) => options.admission.dialled(raw) },
     );
-    this.#clients = relays.map((target) => new Client(target, credentials, channelOptions));
+    this.#clients = relays.map(
+      (target) => new RenewedClient({ target, credentials, options: channelOptions, clock, random }),
+    );
     this.#links = this.#clients.map(
-      (client, i) =>
+      (dialer, i) =>
         new PublishLink({
-          client,
+          dialer,
           target: relays[i] as string,
           state: this.#state,
           clock,

@@ -6,6 +6,7 @@ import { startXdsServer, type XdsServer } from '../../outputs/xds/server.ts';
 import { dataPlaneView } from '../../outputs/xds/view.ts';
 import { XdsOutput } from '../../outputs/xds/xds-output.ts';
 import type { Admission } from '../../runtime/admission.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { identifyCall, serverCredentials } from '../../runtime/tls.ts';
@@ -16,6 +17,7 @@ export interface ControllerXdsOptions {
   readonly cluster: string;
   readonly listen: string;
   readonly tls: TlsFiles;
+  readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly admission: Admission;
@@ -67,10 +69,10 @@ export class ControllerXds {
 
   /** Throws E_LISTEN or E_TLS_LOAD. */
   serve(): Promise<XdsServer> {
-    const { listen, tls, set, log, metrics, admission, cluster: own } = this.#options;
+    const { listen, tls, set, clock, log, metrics, admission, cluster: own } = this.#options;
     return startXdsServer({
       listen,
-      credentials: serverCredentials(tls),
+      credentials: serverCredentials(tls, clock),
       identify: (call) => identifyCall(call, { set, roles: ['agent', 'dns'], cluster: own }),
       admission,
       log: this.#log,

@@ -1,4 +1,3 @@
-import type { Client } from '@grpc/grpc-js';
 import type { Refused } from '../../model/relay/authority.ts';
 import { decodeLinkFacts } from '../../model/relay/link-metadata.ts';
 import {
@@ -12,7 +11,7 @@ import {
 import { decodeOriginStatus, type OriginStatus } from '../../model/relay/origin-status.ts';
 import { defaultLimits } from '../../model/relay/peer-budget.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { DuplexLoop } from '../../runtime/duplex-loop.ts';
+import { type Dialer, DuplexLoop } from '../../runtime/duplex-loop.ts';
 import type { AppError } from '../../runtime/errors.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { methods } from '../../wire/proto/methods.ts';
@@ -64,6 +63,7 @@ export class RelayLink {
   readonly #empty = new Set<string>();
   #loop: DuplexLoop | undefined;
   #connection = 0;
+  #contactFrom = 1;
   #up = false;
   #barrier = -1;
   /** Everything that was asked before the last `#ask` is answered. */
@@ -97,6 +97,11 @@ export class RelayLink {
     return this.#connection;
   }
 
+  /** The first connection since which the relay was always there: a renewed one is no loss of contact. */
+  get contactFrom(): number {
+    return this.#contactFrom;
+  }
+
   /** All that counts of what it told. */
   get kept(): KeptLink {
     const origins = [...this.contents.origins].map(([cluster, { body, isGone }]) => ({
@@ -127,10 +132,10 @@ export class RelayLink {
     this.contents.settle();
   }
 
-  dial(client: Client, random: () => number): void {
+  dial(dialer: Dialer, random: () => number): void {
     const { target, clock } = this.#options;
     this.#loop = new DuplexLoop({
-      client,
+      dialer,
       target,
       path: methods.deltaAds,
       clock,
@@ -140,6 +145,7 @@ export class RelayLink {
         return {
           receive: (message) => this.receive(message),
           drained: () => {},
+          replaced: () => this.#stream.closed(),
           closed: (error) => this.closed(error),
         };
       },
@@ -168,6 +174,7 @@ export class RelayLink {
 
   closed(error: AppError): void {
     this.#stream.closed();
+    this.#contactFrom = this.#connection + 1;
     this.#up = false;
     this.#passed = false;
     this.#options.onState(error);

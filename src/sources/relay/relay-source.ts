@@ -1,7 +1,7 @@
-import type { Client } from '@grpc/grpc-js';
 import type { Change, Contribution, Origin } from '../../model/inputs.ts';
 import { portKeyOf } from '../../model/relay/names.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Dialer } from '../../runtime/duplex-loop.ts';
 import { type AppError, messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -142,11 +142,11 @@ export class RelaySource {
     return this.#incomplete.size === 0;
   }
 
-  /** One client for each relay, in their order. */
-  dial(clients: readonly Client[], random: () => number): void {
+  /** One for each relay, in their order. */
+  dial(dialers: readonly Dialer[], random: () => number): void {
     this.#links.forEach((link, i) => {
-      const client = clients[i];
-      if (client) link.dial(client, random);
+      const dialer = dialers[i];
+      if (dialer) link.dial(dialer, random);
     });
   }
 
@@ -293,7 +293,7 @@ export class RelaySource {
   /** 2: a heartbeat came lately, or word that it is gone. 1: the link is up, the origin silent. 0: no link. */
   #standing(link: RelayLink, cluster: string): 0 | 1 | 2 {
     const heard = link.contents.origins.get(cluster);
-    if (!heard || !link.isUp || heard.connection !== link.connection) return 0;
+    if (!heard || !link.isUp || heard.connection < link.contactFrom) return 0;
     return heard.isGone || this.#options.clock.now() - heard.heardAt < staleAfterMs ? 2 : 1;
   }
 

@@ -1,8 +1,10 @@
-import { type ChannelCredentials, Client } from '@grpc/grpc-js';
+import type { ChannelCredentials } from '@grpc/grpc-js';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Duplex, type DuplexHandler, DuplexLoop } from '../../runtime/duplex-loop.ts';
+import { type Dialer, type Duplex, type DuplexHandler, DuplexLoop } from '../../runtime/duplex-loop.ts';
 import { AppError } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
+import { RenewedClient } from '../../runtime/renewed-client.ts';
+import type { DialCredentials } from '../../runtime/tls.ts';
 import { methods } from '../../wire/proto/methods.ts';
 import { type DeltaClientOptions, DeltaClientStream } from './delta-client-stream.ts';
 
@@ -10,7 +12,7 @@ export interface AdsClientOptions extends Pick<DeltaClientOptions, 'apply' | 'no
   /** `host:port`, tried in turn. */
   readonly addresses: readonly string[];
   /** They check who the server is. */
-  readonly credentials: ChannelCredentials;
+  readonly credentials: ChannelCredentials | DialCredentials;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -41,7 +43,7 @@ export class AdsClient {
   readonly stream: DeltaClientStream;
   readonly #options: AdsClientOptions;
   readonly #loop: DuplexLoop;
-  readonly #clients = new Map<string, Client>();
+  readonly #clients = new Map<string, RenewedClient>();
   #next = 0;
   #address = '';
   #connected = false;
@@ -55,7 +57,7 @@ export class AdsClient {
     subscribe(this.stream);
     const { clock, random, addresses } = options;
     this.#loop = new DuplexLoop({
-      client: () => this.#pick(),
+      dialer: () => this.#pick(),
       target: addresses.join(', '),
       path: methods.deltaAds,
       clock,
@@ -74,13 +76,14 @@ export class AdsClient {
     for (const client of this.#clients.values()) client.close();
   }
 
-  #pick(): Client {
-    const { addresses, credentials } = this.#options;
+  #pick(): Dialer {
+    const { addresses, credentials, clock, random } = this.#options;
     this.#address = addresses[this.#next % addresses.length] as string;
     this.#next += 1;
     const known = this.#clients.get(this.#address);
     if (known) return known;
-    const made = new Client(this.#address, credentials, channelOptions);
+    const target = this.#address;
+    const made = new RenewedClient({ target, credentials, options: channelOptions, clock, random });
     this.#clients.set(this.#address, made);
     return made;
   }
@@ -95,10 +98,16 @@ export class AdsClient {
     return {
       accepted: () => {
         cancel();
+        // When the stream is lost, the server that was found is the first to be tried again.
+        this.#next -= 1;
         this.#setConnected(true);
       },
       receive: (message) => this.stream.receive(message),
       drained: () => {},
+      replaced: () => {
+        cancel();
+        this.stream.closed();
+      },
       closed: (error) => {
         cancel();
         this.stream.closed();
@@ -114,8 +123,6 @@ export class AdsClient {
     if (this.#connected === connected) return;
     this.#connected = connected;
     if (connected) {
-      // When the stream is lost, the server that was found is the first to be tried again.
-      this.#next -= 1;
       this.#saidDown = false;
       this.#options.log.info({ server: this.#address }, 'xDS stream is up');
     }

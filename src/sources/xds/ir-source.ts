@@ -6,6 +6,7 @@ import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { syncedGauge } from '../../runtime/synced-gauge.ts';
+import type { DialCredentials } from '../../runtime/tls.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { type Json, toStruct } from '../../wire/proto/struct.ts';
@@ -27,7 +28,7 @@ export interface IrSourceOptions {
   /** `host:port`, tried in turn. */
   readonly addresses: readonly string[];
   /** They check who the server is. */
-  readonly credentials: ChannelCredentials;
+  readonly credentials: ChannelCredentials | DialCredentials;
   /** agent: front ends, back ends and nodes. dns: front ends. */
   readonly view: 'agent' | 'dns';
   /** For people; who we are is what our certificate says. */
