@@ -1,7 +1,7 @@
 import type { Backend, Endpoint, Group } from '../../model/ir.ts';
 import { hasItsPart, type ZoneCount } from '../../model/zone-preference.ts';
 import { type Address, type Family, parseAddress, parsePort } from './address.ts';
-import type { Part } from './spread.ts';
+import type { Part } from './part.ts';
 
 /** More destinations than this behind one back end are refused: a peer cannot fill the node's memory. */
 const maxEndpoints = 16_384;

@@ -2,7 +2,8 @@ import type { Backend, BackendKey, Frontend, FrontendKey, Ir, Port } from '../..
 import { type Address, type Family, parsePort, type Range, reserved } from './address.ts';
 import { activeGroups, groupParts, parseBackend, type UsableBackend, weightFault } from './backend-parts.ts';
 import { type NodeRanges, nodeRanges } from './node-ranges.ts';
-import { type Part, type Share, spread } from './spread.ts';
+import type { Part } from './part.ts';
+import { type Share, spread } from './spread.ts';
 import { ownerOf, VipClaims } from './vip-claims.ts';
 
 /** One VIP and port of one family, and where its connections go. */
