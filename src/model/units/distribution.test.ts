@@ -145,6 +145,73 @@ test('what drains is used only where nothing is ready anywhere', () => {
   }
 });
 
+const sharesOf = (d: Distribution, shares: readonly Share[], region = 'eu') =>
+  traffic(distribute(shares, d, region));
+const threshold = (localThresholdPercent: number) => policy('PreferLocal', { localThresholdPercent });
+
+test('PreferLocal with a threshold of 0: all stays while one is ready; of 100: all stays while all are', () => {
+  const shares = (ready: number) => [share('east', ready, { selected: 4 }), share('west', 2)];
+  for (const ready of [1, 2, 3, 4]) expect(sharesOf(threshold(0), shares(ready))).toEqual({ east: 1 });
+  expect(sharesOf(threshold(0), shares(0))).toEqual({ west: 1 });
+  expect(sharesOf(threshold(100), shares(4))).toEqual({ east: 1 });
+  expect(sharesOf(threshold(100), shares(3))).toEqual({ east: 0.75, west: 0.25 });
+  expect(sharesOf(threshold(100), shares(0))).toEqual({ west: 1 });
+});
+
+test('PreferLocal without anything selected here: the nearest tier that has something', () => {
+  const far = share('far', 3, { region: 'us' });
+  for (const percent of [0, 50, 100]) {
+    expect(sharesOf(threshold(percent), [share('east', 0), share('near', 1), far])).toEqual({ near: 1 });
+    expect(sharesOf(threshold(percent), [share('east', 0), share('near', 0), far])).toEqual({ far: 1 });
+    expect(sharesOf(threshold(percent), [share('near', 1), far])).toEqual({ near: 1 });
+  }
+});
+
+test('PreferLocal with only terminating pods here: others while they have something, then these', () => {
+  const going = share('east', 0, { endpoints: endpoints(2, 'a', 'Draining') });
+  for (const percent of [0, 50, 100]) {
+    expect(sharesOf(threshold(percent), [going, share('near', 2)])).toEqual({ near: 1 });
+    expect(sharesOf(threshold(percent), [going, share('near', 0)])).toEqual({ east: 1 });
+    // Others that are selected and not ready take nothing, and do not turn the draining ones into ready ones.
+    expect(sharesOf(threshold(percent), [{ ...going, selected: 3 }, share('near', 2)]).near).toBe(1);
+  }
+});
+
+test('PreferLocal without a region: every other cluster is as far as the next', () => {
+  const shares = (region: string) => [
+    share('east', 0, { region, selected: 2 }),
+    share('near', 1, { region }),
+    share('far', 3, { region: 'us' }),
+  ];
+  expect(sharesOf(threshold(50), shares(''), '')).toEqual({ near: 0.25, far: 0.75 });
+  expect(sharesOf(threshold(50), shares('eu'), 'eu')).toEqual({ near: 1 });
+});
+
+test('PreferLocal: clusters of one tier share what is missing by what is ready, and nothing goes further', () => {
+  const near = [share('near', 1), share('near-2', 3)];
+  const far = share('far', 100, { region: 'us' });
+  expect(sharesOf(threshold(50), [share('east', 1, { selected: 5 }), ...near, far])).toEqual({
+    east: expect.closeTo(0.2),
+    near: expect.closeTo(0.2),
+    'near-2': expect.closeTo(0.6),
+  });
+});
+
+test('Ordered: entries may overlap and leave clusters out; the own cluster has no privilege', () => {
+  const order = [{ matchLabels: { region: 'us' } }, { names: ['us-2', 'none'] }];
+  const shares = (us: number, us2: number) => [
+    share('east', 1),
+    share('us-1', us, { region: 'us' }),
+    share('us-2', us2, { region: 'us' }),
+    share('asia', 3, { region: 'asia' }),
+  ];
+  const by = (us: number, us2: number) => sharesOf(policy('Ordered', { order }), shares(us, us2));
+  expect(by(1, 3)).toEqual({ 'us-1': 0.25, 'us-2': 0.75 });
+  expect(by(0, 3)).toEqual({ 'us-2': 1 });
+  // Clusters of no entry are together in the last tier.
+  expect(by(0, 0)).toEqual({ east: 0.25, asia: 0.75 });
+});
+
 test('an address and port that two clusters claim is ours, or the first by name', () => {
   const [same] = endpoints(1);
   const claimed = (cluster: string) => share(cluster, 0, { endpoints: same ? [same] : [] });

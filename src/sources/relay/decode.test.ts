@@ -72,6 +72,23 @@ test('what is rendered is read back, in any order of its parts', () => {
   );
 });
 
+test('a peer that does not tell what is selected, or less than is ready, has selected what is ready', () => {
+  const name = 'xdstp://demo/envoy.config.cluster.v3.Cluster/v1/shop/store/tcp-80/west';
+  const told = (facts: Record<string, number>) =>
+    decodeCluster(
+      codec('envoy.config.cluster.v3.Cluster').encode({
+        name,
+        metadata: toMetadata({ shards: 1, ...facts }),
+      }),
+      name,
+    );
+  expect(told({ ready: 3 })).toEqual({ ready: 3, selected: 3, shards: 1 });
+  expect(told({ ready: 3, selected: 1 })).toEqual({ ready: 3, selected: 3, shards: 1 });
+  expect(told({ ready: 3, selected: 4 })).toEqual({ ready: 3, selected: 4, shards: 1 });
+  expect(told({ selected: 4 })).toBeInstanceOf(BadContent);
+  expect(told({ ready: 3, selected: -1 })).toBeInstanceOf(BadContent);
+});
+
 test('equal exports give equal bytes and versions; the policy is part of the version', () => {
   const from = { set: 'demo', cluster: 'west', network: 'n1' };
   const [exported] = fc.sample(arbitraryExport, { numRuns: 1, seed: 1 }) as [Export];

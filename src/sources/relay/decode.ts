@@ -32,9 +32,9 @@ export function decodeCluster(body: Uint8Array, name: string): ContributionFacts
     const message = codec('envoy.config.cluster.v3.Cluster').decode(body);
     if (message.name !== name)
       return new BadContent(`expected a Cluster with the resource's name, found ${shown(message.name)}`);
-    const { appProtocol, ready, selected, shards } = fromStruct(
-      message.metadata?.filter_metadata?.[metadataKey],
-    );
+    const facts = fromStruct(message.metadata?.filter_metadata?.[metadataKey]);
+    // Whoever does not tell what is selected has nothing else than what is ready.
+    const { appProtocol, ready, selected = ready, shards } = facts;
     if (!isCount(ready, maxEndpoints) || !isCount(selected, maxEndpoints)) {
       return new BadContent(
         `expected ready and selected counts, found ${shown(ready)} and ${shown(selected)}`,
@@ -46,7 +46,12 @@ export function decodeCluster(body: Uint8Array, name: string): ContributionFacts
     if (appProtocol !== undefined && !isAppProtocol(appProtocol)) {
       return new BadContent(`expected an application protocol, found ${shown(appProtocol)}`);
     }
-    return { ready, selected, shards, ...(appProtocol === undefined ? {} : { appProtocol }) };
+    return {
+      ready,
+      selected: Math.max(ready, selected),
+      shards,
+      ...(appProtocol === undefined ? {} : { appProtocol }),
+    };
   } catch {
     return new BadContent('expected an envoy.config.cluster.v3.Cluster');
   }
