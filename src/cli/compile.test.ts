@@ -126,11 +126,19 @@ test('the table says name, address, port, share and what is behind', async () =>
 
 test('how objects are spread over files does not matter', async () => {
   put('all.yaml', `${store}---${nodes}`);
-  const one = await compile({ output: 'json' });
+  const result = async () => {
+    const { files, problems, ...rest } = JSON.parse((await compile({ output: 'json' })).text);
+    const placeless = problems.map(
+      ({ file: _f, line: _l, column: _c, ...problem }: { file?: string; line?: number; column?: number }) =>
+        problem,
+    );
+    return { files, problems: placeless, ...rest };
+  };
+  const one = await result();
   rmSync(join(folder, 'all.yaml'));
   for (const [i, object] of `${store}---${nodes}`.split('---').reverse().entries())
     put(`${i}/o.yaml`, object);
-  expect(await compile({ output: 'json' })).toEqual(one);
+  expect(await result()).toEqual(one);
 });
 
 describe('exit codes', () => {
@@ -150,7 +158,7 @@ describe('exit codes', () => {
     const { code, text } = await compile();
     expect(code).toBe(1);
     expect(text).toMatch(
-      /✖ TCPRoute shop\/store {2}ResolvedRefs False, BackendNotFound\n {2}spec\.rules\[0\]/,
+      /✖ \S+\/store.yaml:15 {2}TCPRoute shop\/store {2}ResolvedRefs False, BackendNotFound\n {2}spec\.rules\[0\]/,
     );
     expect(text).toContain('nothing (rejected)');
   });
@@ -160,8 +168,8 @@ describe('exit codes', () => {
     put('two.yaml', store.replace(/ {2}addresses.*\n/, '').replaceAll('name: store', 'name: two'));
     const { code, text } = await compile({ serviceCidrs: ['10.96.0.0/30'] });
     expect(code).toBe(1);
-    expect(text).toMatch(/✖ Gateway shop\/two {2}Programmed False, AddressNotAssigned/);
-    expect(text).not.toMatch(/✖ Gateway shop\/store/);
+    expect(text).toMatch(/✖ \S+\/two.yaml:5 {2}Gateway shop\/two {2}Programmed False, AddressNotAssigned/);
+    expect(text).not.toMatch(/✖ \S+ {2}Gateway shop\/store/);
   });
 
   test('usage: an error with its code', async () => {
@@ -173,4 +181,65 @@ test('an empty folder is no mistake, and says that there is nothing', async () =
   const { code, text } = await compile();
   expect(code).toBe(0);
   expect(text).toContain('no front ends');
+});
+
+describe('what is wrong with objects is told with its place', () => {
+  test('the line of the field, in a document, in a List, and behind an anchor', async () => {
+    put(
+      'deep/list.yaml',
+      `apiVersion: v1
+kind: Pod
+metadata: {name: other, namespace: shop}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: gateway.networking.k8s.io/v1
+  kind: Gateway
+  metadata: {name: store, namespace: shop}
+  spec:
+    gatewayClassName: clusterip
+    listeners: [{name: http, protocol: TCP, port: 80}]
+- apiVersion: gateway.networking.k8s.io/v1
+  kind: Gateway
+  metadata: {name: ok, namespace: shop}
+  spec:
+    gatewayClassName: cluster-ip
+    listeners:
+    - name: http
+      protocol: HTTP
+      port: 80
+`,
+    );
+    const { text, code } = await compile();
+    expect(code).toBe(1);
+    const at = (line: number) => `${folder}/deep/list.yaml:${line}`;
+    expect(text).toContain(
+      `● ${at(12)}  Gateway shop/store  ClassNotFound\n  spec.gatewayClassName: expected a GatewayClass that exists, found "clusterip"; did you mean "cluster-ip"?`,
+    );
+    expect(text).toContain(`✖ ${at(21)}  Gateway shop/ok  Accepted False, UnsupportedProtocol`);
+    // Of the whole object.
+    expect(text).toContain(`✖ ${at(14)}  Gateway shop/ok  Programmed False, Invalid`);
+    const { problems } = JSON.parse((await compile({ output: 'json' })).text);
+    expect(problems).toContainEqual(
+      expect.objectContaining({ code: 'ClassNotFound', file: 'deep/list.yaml', line: 12, column: 5 }),
+    );
+  });
+
+  test('thousands of them: the first are shown, the others counted, and all are in -o json', async () => {
+    const route = (i: number) =>
+      `apiVersion: gateway.networking.k8s.io/v1\nkind: TCPRoute\nmetadata: {name: r${i}, namespace: shop}\nspec:\n  parentRefs: [{name: nobody}]\n  rules: [{backendRefs: [{name: x, port: 80}]}]\n`;
+    put('routes.yaml', Array.from({ length: 3_000 }, (_, i) => route(i)).join('---\n'));
+    for (let i = 0; i < 200; i++)
+      put(`broken/${i}.yaml`, 'kind: Gateway\napiVersion: gateway.networking.k8s.io/v1\n');
+    const { text } = await compile();
+    expect(text.match(/^✖ \S+\/broken/gm)?.length).toBe(50);
+    const { files, problems } = JSON.parse((await compile({ output: 'json' })).text);
+    const mistakes = files.length;
+    expect(mistakes).toBeGreaterThanOrEqual(200);
+    expect(problems).toHaveLength(3_000);
+    expect(text).toContain(
+      `… and ${mistakes + 2_950} more, ${mistakes} mistakes and 3000 notes in all: -o json lists them\n`,
+    );
+  });
 });

@@ -15,7 +15,8 @@ import { ReservedAddresses } from '../outputs/objects/reserved.ts';
 import { describeResources } from '../outputs/xds/describe.ts';
 import { render } from '../outputs/xds/render.ts';
 import { AppError, messageOf } from '../runtime/errors.ts';
-import { type FileProblem, formatProblem } from '../sources/file/file-problem.ts';
+import type { FieldPlaces } from '../sources/file/field-places.ts';
+import { type FileProblem, formatProblem, inFolder } from '../sources/file/file-problem.ts';
 import { readFolder } from '../sources/file/read-folder.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { textTable } from './text-table.ts';
@@ -41,7 +42,11 @@ export async function runCompile(
   options: CompileOptions,
   print: (text: string) => void = (text) => void process.stdout.write(text),
 ): Promise<number> {
-  const { changes, problems: fileProblems } = await readFolder(options.dir).catch((error: unknown) => {
+  const {
+    changes,
+    problems: fileProblems,
+    places,
+  } = await readFolder(options.dir).catch((error: unknown) => {
     throw new AppError('E_USAGE', `--dir: expected a readable folder, found: ${messageOf(error)}`, {
       cause: error,
     });
@@ -61,9 +66,9 @@ export async function runCompile(
   const { compiled } = model;
   const wrong = compiled.problems.filter(isWrong);
   if (options.output === 'table') {
-    print(tables(compiled, wrong, fileProblems, assumed.length > 0, options.dir));
+    print(tables(compiled, wrong, fileProblems, places, assumed.length > 0, options.dir));
   } else {
-    const result = everything(compiled, fileProblems, options);
+    const result = everything(compiled, fileProblems, places, options);
     print(options.output === 'json' ? `${JSON.stringify(result, null, 2)}\n` : yamlText(result));
   }
   return wrong.length > 0 || fileProblems.some((p) => p.severity === 'error') ? 1 : 0;
@@ -83,6 +88,9 @@ function assumedClass(changes: readonly Change[], controllerName: string): Chang
   };
   return [{ kind: 'GatewayClass', key: 'cluster-ip', value: { metadata, spec: { controllerName } } }];
 }
+
+/** People read no more; the rest is counted. */
+const maxShown = 50;
 
 /** As the controller does it, with nobody who could hold an address. */
 function claimAddresses(model: Model, changes: readonly Change[], ranges: readonly string[]): void {
@@ -124,13 +132,14 @@ function isWrong({ code }: Problem): boolean {
 function everything(
   compiled: Compiled,
   files: readonly FileProblem[],
+  places: FieldPlaces,
   options: CompileOptions,
 ): Record<string, unknown> {
-  const { statuses = {}, claims = {}, exports = {}, imports = [], problems = [] } = dumpCompiled(compiled);
+  const { statuses = {}, claims = {}, exports = {}, imports = [] } = dumpCompiled(compiled);
   const nodes = [...compiled.nodes.keys()];
   return {
     files,
-    problems,
+    problems: compiled.problems.map((problem) => plainProblem(problem, places)),
     claims,
     ir: dumpIr(compiled),
     exports,
@@ -140,6 +149,11 @@ function everything(
     nft: Object.fromEntries(nodes.map((node) => [node, nftOf(compiled, node, options.cluster)])),
     dns: zoneOf(compiled, options.zone),
   };
+}
+
+/** With the place of the field, or of the object; absent where no file has it. */
+function plainProblem({ code, ref, path, message }: Problem, places: FieldPlaces): Record<string, unknown> {
+  return { code, ...ref, path, message, ...places.of(ref, path) };
 }
 
 function nftOf(compiled: Compiled, node: string, cluster: string): Record<string, unknown> {
@@ -158,6 +172,7 @@ function tables(
   compiled: Compiled,
   wrong: readonly Problem[],
   files: readonly FileProblem[],
+  places: FieldPlaces,
   classAssumed: boolean,
   dir: string,
 ): string {
@@ -169,8 +184,20 @@ function tables(
       : `no front ends: no Gateway of a class of ours in ${dir} has an address`,
   );
   const notes = compiled.problems.filter((p) => !wrong.includes(p) && p.code !== 'ProgrammingPending');
-  parts.push(...wrong.map((p) => problemText('✖', p)), ...notes.map((p) => problemText('●', p)));
-  parts.push(...files.map((p) => formatProblem(p, dir)));
+  const errors = files.filter(({ severity }) => severity === 'error');
+  const fileNotes = files.filter(({ severity }) => severity !== 'error');
+  const texts = [
+    ...wrong.map((p) => () => problemText('✖', p, places, dir)),
+    ...errors.map((p) => () => formatProblem(p, dir)),
+    ...notes.map((p) => () => problemText('●', p, places, dir)),
+    ...fileNotes.map((p) => () => formatProblem(p, dir)),
+  ];
+  parts.push(...texts.slice(0, maxShown).map((text) => text()));
+  if (texts.length > maxShown) {
+    parts.push(
+      `… and ${texts.length - maxShown} more, ${wrong.length + errors.length} mistakes and ${notes.length + fileNotes.length} notes in all: -o json lists them`,
+    );
+  }
   if (classAssumed && compiled.frontends.size > 0) {
     parts.push('● no GatewayClass in the folder: "cluster-ip" is taken as ours');
   }
@@ -197,9 +224,13 @@ function endpointCount(compiled: Compiled, key: string): string {
   return draining === 0 ? `${endpoints.length}` : `${endpoints.length - draining} (${draining} draining)`;
 }
 
-function problemText(mark: string, { ref, path, message, code }: Problem): string {
+function problemText(mark: string, problem: Problem, places: FieldPlaces, dir: string): string {
+  const { ref, path, message, code } = problem;
   const name = ref.namespace === '' ? ref.name : `${ref.namespace}/${ref.name}`;
+  const place = places.of(ref, path);
+  const where = place ? `${inFolder(dir, place.file)}:${place.line}  ` : '';
   const condition = problemCodes[code];
-  const reason = condition === null ? code : `${condition.type} ${condition.status}, ${condition.reason}`;
-  return `${mark} ${ref.kind} ${name}  ${reason}\n  ${path === '' ? '' : `${path}: `}${message}`;
+  const isNote = condition === null || condition.reason === 'Accepted';
+  const reason = isNote ? code : `${condition.type} ${condition.status}, ${condition.reason}`;
+  return `${mark} ${where}${ref.kind} ${name}  ${reason}\n  ${path === '' ? '' : `${path}: `}${message}`;
 }

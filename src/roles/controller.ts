@@ -2,6 +2,7 @@ import type { Compiled, Touched } from '../model/compiled.ts';
 import { dumpCompiled, dumpInputs, dumpIr, problemText } from '../model/dump.ts';
 import type { Change } from '../model/inputs.ts';
 import { Model } from '../model/model.ts';
+import type { Problem } from '../model/problem.ts';
 import { readProgrammed } from '../outputs/status/programmed.ts';
 import type { XdsServer } from '../outputs/xds/server.ts';
 import { Admission } from '../runtime/admission.ts';
@@ -9,6 +10,7 @@ import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
+import type { FieldPlaces } from '../sources/file/field-places.ts';
 import { FileSource } from '../sources/file/file-source.ts';
 import { dialTcp } from '../sources/probe/dial-tcp.ts';
 import { Prober } from '../sources/probe/prober.ts';
@@ -192,7 +194,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
         [
           ...(claims.fault === undefined ? [] : [`✖ ${claims.fault}\n`]),
           ...problems.texts.map((text) => `${text}\n`),
-          ...model.compiled.problems.map((p) => `● ${problemText(p)}\n`),
+          ...placedProblems(model.compiled.problems, files.places),
         ].join('\n'),
       nodes: () => yamlText(xds.acks.snapshot()),
       claims: () => yamlText(claims.debug),
@@ -207,6 +209,13 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     close: () => lifecycle.close(),
   };
 }
+
+/** Where a file has the object or the field, that place comes first. */
+const placedProblems = (problems: readonly Problem[], places: FieldPlaces): readonly string[] =>
+  problems.map((problem) => {
+    const place = places.of(problem.ref, problem.path);
+    return `● ${place ? `${place.file}:${place.line}  ` : ''}${problemText(problem)}\n`;
+  });
 
 /** In the format of the golden files. */
 const modelPages = (model: Model) => ({

@@ -32,10 +32,14 @@ export const problemOfFile = (file: string, message: string): FileProblem => ({
   message,
 });
 
+/** A file's path as people may open it. */
+export const inFolder = (folder: string, file: string): string =>
+  folder === '' ? file : `${folder.replace(/\/+$/, '')}/${file}`;
+
 /** A problem as people read it, several lines. `folder` is put before the file's name. */
 export function formatProblem(problem: FileProblem, folder = ''): string {
   const { file, line, kind, namespace, name, path, message, hint, keptFrom } = problem;
-  const where = `${folder === '' ? '' : `${folder.replace(/\/+$/, '')}/`}${file}:${line}`;
+  const where = `${inFolder(folder, file)}:${line}`;
   const object = [kind, namespace && name ? `${namespace}/${name}` : name].filter((s) => s !== '').join(' ');
   const lines = [
     `${problem.severity === 'error' ? '✖' : '●'} ${where}${object === '' ? '' : `  ${object}`}`,

@@ -6,6 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { Coalescer } from '../../runtime/coalesce.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
+import { FieldPlaces } from './field-places.ts';
 import { type FileProblem, problemOfFile } from './file-problem.ts';
 import { Folder } from './folder.ts';
 import { FolderState } from './folder-state.ts';
@@ -77,6 +78,11 @@ export class FileSource {
   /** The folder has been read whole at least once. */
   get complete(): boolean {
     return this.#complete;
+  }
+
+  /** Where objects and their fields stand now: for one page. */
+  get places(): FieldPlaces {
+    return new FieldPlaces(this.#options.folder, (id) => this.#folder?.placeOf(id));
   }
 
   start(): void {

@@ -4,10 +4,16 @@ import type { Change } from '../../model/inputs.ts';
 import type { FileProblem } from './file-problem.ts';
 import type { Identities } from './identity.ts';
 import { type FileObject, idOf, type ObjectId, type ParsedFile } from './parse-file.ts';
+import type { Place } from './yaml-documents.ts';
 
 interface HeldObject extends FileObject {
   /** Epoch milliseconds at which this version was read. */
   readonly readAt: number;
+}
+
+/** Where an object stands. */
+export interface ObjectPlace extends Place, Pick<FileObject, 'document' | 'at'> {
+  readonly file: string;
 }
 
 interface HeldFile {
@@ -38,6 +44,15 @@ export class Folder {
   /** Something in it is broken, so that what is not found is not known to be gone. */
   get unsure(): boolean {
     return [...this.#files.values()].some((held) => held.problems.some((p) => p.severity === 'error'));
+  }
+
+  /** Of the object that is in force. */
+  placeOf(id: ObjectId): ObjectPlace | undefined {
+    const file = this.#firstFile(id);
+    const object = file === undefined ? undefined : this.#files.get(file)?.objects.get(id);
+    return file !== undefined && object
+      ? { file, ...object.place, document: object.document, at: object.at }
+      : undefined;
   }
 
   get presentIds(): ReadonlySet<ObjectId> {
@@ -129,8 +144,13 @@ export class Folder {
   }
 
   #winner(id: ObjectId): HeldObject | undefined {
-    const first = [...(this.#owners.get(id) ?? [])].sort()[0];
+    const first = this.#firstFile(id);
     return first === undefined ? undefined : this.#files.get(first)?.objects.get(id);
+  }
+
+  /** Of those that have it, the one that counts. */
+  #firstFile(id: ObjectId): string | undefined {
+    return [...(this.#owners.get(id) ?? [])].sort()[0];
   }
 
   #duplicates(id: ObjectId, [first, ...others]: readonly string[]): FileProblem[] {

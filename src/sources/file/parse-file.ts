@@ -20,6 +20,9 @@ export interface FileObject {
   readonly id: ObjectId;
   readonly projection: Projection;
   readonly place: Place;
+  /** Which document of the file, from 0, and where in it, with a trailing dot; empty: it is the whole document. */
+  readonly document: number;
+  readonly at: string;
 }
 
 export interface ParsedFile {
@@ -41,12 +44,13 @@ export function parseFile(file: string, source: string, limits?: YamlLimits): Pa
     broken: new Set<ObjectId>(),
     partial: false,
   };
-  for (const document of documents) {
+  for (const [index, document] of documents.entries()) {
     for (const { place, message } of document.faults) {
       result.partial = true;
       result.problems.push({ ...anonymous, severity: 'error', file, ...place, message });
     }
-    if (document.faults.length === 0) readObject(file, document, document.value, '', undefined, result);
+    const within = { file, document, index };
+    if (document.faults.length === 0) readObject(within, document.value, '', undefined, result);
   }
   if (fault) {
     result.partial = true;
@@ -81,21 +85,28 @@ interface Result {
 
 const maxItems = 20_000;
 
+interface Within {
+  readonly file: string;
+  readonly document: YamlDocument;
+  /** Of the document in the file. */
+  readonly index: number;
+}
+
 /** `at`: where in the document the object stands, with a trailing dot. */
 function readObject(
-  file: string,
-  document: YamlDocument,
+  within: Within,
   value: unknown,
   at: string,
   typed: { readonly apiVersion: unknown; readonly kind: string } | undefined,
   result: Result,
 ): void {
+  const { file, document, index } = within;
   const fields =
     typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...typed, ...value } : value;
   const list = asList(fields);
   if (list && at === '') {
     for (const [i, item] of list.items.slice(0, maxItems).entries()) {
-      readObject(file, document, item, `items[${i}].`, list.typed, result);
+      readObject(within, item, `items[${i}].`, list.typed, result);
     }
     if (list.items.length <= maxItems) return;
     const message = `expected at most ${maxItems} items, found ${list.items.length}`;
@@ -133,7 +144,7 @@ function readObject(
     });
     return;
   }
-  result.objects.set(id, { id, projection, place });
+  result.objects.set(id, { id, projection, place, document: index, at });
 }
 
 function refuse(

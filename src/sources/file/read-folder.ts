@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Change } from '../../model/inputs.ts';
 import { AppError, messageOf } from '../../runtime/errors.ts';
+import { FieldPlaces } from './field-places.ts';
 import { type FileProblem, problemOfFile } from './file-problem.ts';
 import { Folder } from './folder.ts';
 import { Identities } from './identity.ts';
@@ -14,7 +15,7 @@ import { scanFolder } from './scan.ts';
  */
 export async function readFolder(
   path: string,
-): Promise<{ changes: Change[]; problems: readonly FileProblem[] }> {
+): Promise<{ changes: Change[]; problems: readonly FileProblem[]; places: FieldPlaces }> {
   const folder = new Folder(new Identities());
   try {
     const { files, unreadable } = await scanFolder(path);
@@ -30,5 +31,9 @@ export async function readFolder(
   } catch (error) {
     throw new AppError('E_FILE_READ', `${path}: ${messageOf(error)}`, { cause: error });
   }
-  return { changes: folder.takeChanges(0), problems: folder.problems() };
+  return {
+    changes: folder.takeChanges(0),
+    problems: folder.problems(),
+    places: new FieldPlaces(path, (id) => folder.placeOf(id)),
+  };
 }

@@ -88,10 +88,72 @@ describe('what is refused says where and why', () => {
     ['a: *nobody\n', '1:4 expected an anchor &nobody that ends before this alias, found none'],
     ['a: &x [*x]\n', '1:8 expected an anchor &x that ends before this alias, found none'],
     ['? [a]\n: 1\n', '1:3 expected a word as the key of a map, found a list, a map or an alias'],
-    ['a: "x\n', 'not YAML: Missing closing "quote'],
-    ['a:\n\t- b\n', 'not YAML: Tabs are not allowed as indentation'],
+    ['a: "x\n', '2:1 not YAML: expected the closing " of a text, found the end of the file'],
+    ['a:\n\t- b\n', '2:1 not YAML: expected spaces as indentation, found a tab'],
+    [
+      'a: b: c\n',
+      '1:4 not YAML: expected one key on a line, or quotes around a text with ": " in it, found "b: c"',
+    ],
+    [
+      'a:\n  b: 1\n   c: 2\n',
+      '3:4 not YAML: expected the indentation of the lines of the same level, found "c: 2"',
+    ],
+    [
+      'a:\n  b: 1\n c: 2\n',
+      '3:1 not YAML: expected the indentation of the lines of the same level, found "c: 2"',
+    ],
+    [
+      'a:\n  - x\n - y\n',
+      '3:1 not YAML: expected the indentation of the lines of the same level, found "- y"',
+    ],
+    ['a: [1, 2\nb: 3\n', '2:1 not YAML: expected the closing } or ], found "b: 3"'],
+    ['a: @x\n', '1:4 not YAML: expected quotes around a text that begins so, found "@x"'],
+    ['a\nb: 1\n', '1:1 not YAML: expected a key and its ":" on one line, found "a"'],
+    ['- a\nb: 1\n', '2:1 not YAML: expected the next key or item, or the end of the document, found "b: 1"'],
+    ['a: "\\q"\n', '1:5 not YAML: expected an escape sequence of YAML after "\\"'],
   ])('%j', (source, expected) => {
     expect(messages(source).join('\n')).toContain(expected);
+  });
+
+  test('whatever the text, what is wrong is said in our words and once for a line', () => {
+    const characters = [
+      'a',
+      ' ',
+      '\n',
+      ':',
+      '-',
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      "'",
+      '#',
+      '&',
+      '*',
+      '!',
+      '|',
+      '>',
+      '%',
+      '@',
+      ',',
+      '?',
+      '\t',
+      '\\',
+    ];
+    let seed = 1;
+    const random = (n: number): number => {
+      seed = (seed * 48_271) % 0x7fff_ffff;
+      return seed % n;
+    };
+    for (let i = 0; i < 3_000; i++) {
+      const source = Array.from({ length: 1 + random(24) }, () => characters[random(characters.length)]).join(
+        '',
+      );
+      const all = parseYaml(source).documents.flatMap(({ faults }) => faults);
+      for (const { message } of all)
+        expect(message, JSON.stringify(source)).toMatch(/^(not YAML: )?expected .+, found .+$/);
+    }
   });
 
   test('a broken document leaves its neighbours', () => {

@@ -13,6 +13,7 @@ import {
   Parser,
   type Scalar,
 } from 'yaml';
+import { yamlFault } from './yaml-fault.ts';
 
 /** One-based, as editors count. */
 export interface Place {
@@ -126,10 +127,7 @@ const maxFaults = 5;
 
 function readDocument(document: Document.Parsed, lines: Lines, limits: YamlLimits): YamlDocument | undefined {
   const root = document.contents as ParsedNode | null;
-  const faults: Fault[] = document.errors.slice(0, maxFaults).map((error) => ({
-    place: lines.place(error.pos[0]),
-    message: `not YAML: ${error.message.split('\n')[0]}`,
-  }));
+  const faults = syntaxFaults(document, lines);
   if (faults.length === 0 && (root === null || (isScalar(root) && root.value === null))) return undefined;
   const reader = new Reader(lines, limits);
   const value = faults.length === 0 ? reader.read(root) : undefined;
@@ -139,6 +137,17 @@ function readDocument(document: Document.Parsed, lines: Lines, limits: YamlLimit
     faults,
     locate: (path) => lines.place(locate(root, path, reader.anchors)),
   };
+}
+
+/** One for a line: what the parser says of the rest of it only follows. */
+function syntaxFaults({ errors }: Document.Parsed, lines: Lines): Fault[] {
+  const byLine = new Map<number, Fault>();
+  for (const error of errors.slice(0, 4 * maxFaults)) {
+    const { offset, message } = yamlFault(error, lines.source);
+    const place = lines.place(offset);
+    if (!byLine.has(place.line)) byLine.set(place.line, { place, message });
+  }
+  return [...byLine.values()].slice(0, maxFaults);
 }
 
 /** A node tree as plain data. An alias becomes the very value of its anchor, so that nothing multiplies. */
@@ -266,9 +275,11 @@ function unquote(text: string): string {
 
 /** Offsets to places. */
 class Lines {
+  readonly source: string;
   readonly #starts: number[] = [0];
 
   constructor(source: string) {
+    this.source = source;
     for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1)) this.#starts.push(at + 1);
   }
 
