@@ -6,6 +6,7 @@ import { runCompile } from '../src/cli/compile.ts';
 import { SceneRecord } from '../src/cli/playground/scene-record.ts';
 import { failureOf, summaryOf } from '../src/cli/playground/summary.ts';
 import { documentedFields, fieldsIn } from './field-table.ts';
+import { metricsMade } from './metrics-made.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -14,24 +15,11 @@ const markdown = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
   .concat((readdirSync(join(root, 'examples'), { recursive: true }) as string[]).map((f) => `examples/${f}`))
   .filter((f) => f.endsWith('.md'));
 
-/** `<name> <labels>` of every metric that is made in src. */
-function metricsMade(): string[] {
-  const sources = (readdirSync(join(root, 'src'), { recursive: true }) as string[])
-    .filter((f) => f.endsWith('.ts') && !f.endsWith('.test.ts'))
-    .map((f) => read(`src/${f}`))
-    .join('\n');
-  const calls = sources.matchAll(/\.(?:counter|gauge|histogram)\(\{\s*name: '([a-z_]+)'([^}]*?)\}/g);
-  const made = [...calls].map(([, name, rest]) => {
-    const labels = [...(/labels: \[([^\]]*)\]/.exec(rest ?? '')?.[1]?.matchAll(/'(\w+)'/g) ?? [])];
-    return `${name} ${labels.map((m) => m[1]).join(', ')}`;
-  });
-  return [...new Set(made)].sort();
-}
-
 test('docs/metrics.md lists exactly the metrics there are, each with the same labels in all roles', () => {
   const rows = read('docs/metrics.md').matchAll(/^\| `causeway_([a-z_]+)` \| ([^|]*)\|/gm);
   const documented = [...rows].map(([, name, labels]) => `${name} ${labels?.replaceAll('`', '').trim()}`);
-  expect(documented.sort()).toEqual(metricsMade());
+  const made = metricsMade().map(({ name, labels }) => `${name} ${labels.join(', ')}`);
+  expect(documented.sort()).toEqual(made);
 });
 
 test('links between documents lead somewhere', () => {
