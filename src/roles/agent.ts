@@ -5,7 +5,7 @@ import { conntrackTool } from '../outputs/conntrack/tool.ts';
 import { endpointGauge } from '../outputs/metrics/endpoint-gauge.ts';
 import { NftOutput } from '../outputs/nft/apply.ts';
 import { checkCapability } from '../outputs/nft/capability.ts';
-import { parseTable } from '../outputs/nft/parse.ts';
+import { readTable } from '../outputs/nft/parse.ts';
 import { pathOnNode } from '../outputs/nft/path-on-node.ts';
 import { spawnRunner } from '../outputs/nft/runner.ts';
 import { tableName } from '../outputs/nft/schema.ts';
@@ -69,7 +69,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Role> {
     node,
     cluster,
     runner,
-    onCommit: (before, after) => udp.reconcile(udpChanges(before, after)),
+    onCommit: (changes) => udp.reconcile(udpChanges(changes)),
   });
   const source = new IrSource({
     ...context,
@@ -104,14 +104,12 @@ export async function startAgent(options: StartAgentOptions): Promise<Role> {
     },
     api: {
       path: async (query) => {
-        const text = await runner.list();
         const to = {
           address: query.get('address') ?? '',
           port: Number(query.get('port')),
           protocol: query.get('protocol') === 'udp' ? 'udp' : 'tcp',
         } as const;
-        const listed = text === undefined ? undefined : parseTable(text);
-        return pathOnNode(source.ir, listed, { node, cluster, to });
+        return pathOnNode(source.ir, await readTable(runner), { node, cluster, to });
       },
     },
     close: async () => {

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readTable } from '../../src/outputs/nft/parse.ts';
 import { backend, endpoint, frontend, ir, node, tcp, to } from '../../src/outputs/nft/sample-ir.ts';
 import { CaFolder } from '../../src/runtime/ca-folder.ts';
 import { CausewayProcess } from '../causeway-process.ts';
@@ -40,11 +41,11 @@ test('agent cleanup takes the table off the node once established connections ha
   await cleaning.line(/^waiting for 1 connections to finish$/);
   expect(await held.ask()).toContain('east/p0');
   expect(await net.ask(net.remote.host, 'TCP', vip, 80)).not.toContain('east/p0');
-  expect(await net.runner.list()).toBeDefined();
+  expect(await readTable(net.runner)).toBeDefined();
   expect(cleaning.running).toBe(true);
   held.end();
   expect([await cleaning.exit, cleaning.said.at(-1)?.text]).toEqual([0, 'the table is removed']);
-  expect(await net.runner.list()).toBeUndefined();
+  expect(await readTable(net.runner)).toBeUndefined();
 
   const again = cleanup();
   expect([await again.exit, again.text]).toEqual([0, 'there is no table of ours on this node']);

@@ -11,7 +11,7 @@ import type { Pod, PodOptions } from '../../src/cli/playground/pod.ts';
 import { type Condition, readStatus, type StatusFields } from '../../src/cli/playground/status-folder.ts';
 import { Supervisor } from '../../src/cli/playground/supervisor.ts';
 import { type LoadResult, Tally } from '../../src/cli/playground/tally.ts';
-import { parseTable } from '../../src/outputs/nft/parse.ts';
+import { readTable } from '../../src/outputs/nft/parse.ts';
 import { spawnRunner } from '../../src/outputs/nft/runner.ts';
 import type { Table } from '../../src/outputs/nft/table.ts';
 import { trace } from '../../src/outputs/nft/trace.ts';
@@ -194,8 +194,7 @@ export class CaseWorld {
   /** What the kernel of a node lists as our table. */
   async table(cluster: string, node: string): Promise<Table> {
     const { name } = this.cluster(cluster).node(node).namespace;
-    const text = await spawnRunner({ command: ['nsenter', `--net=/run/netns/${name}`, 'nft'] }).list();
-    const table = text === undefined ? undefined : parseTable(text);
+    const table = await readTable(spawnRunner({ command: ['nsenter', `--net=/run/netns/${name}`, 'nft'] }));
     if (!table) throw new Error(`node ${node} has no table of ours`);
     return table;
   }

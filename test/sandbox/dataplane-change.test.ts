@@ -7,7 +7,7 @@ import { conntrackTool } from '../../src/outputs/conntrack/tool.ts';
 import type { NftOutput, NftOutputOptions } from '../../src/outputs/nft/apply.ts';
 import { arbitraryIr } from '../../src/outputs/nft/arbitrary-ir.ts';
 import { cleanup } from '../../src/outputs/nft/cleanup.ts';
-import { parseTable } from '../../src/outputs/nft/parse.ts';
+import { readTable } from '../../src/outputs/nft/parse.ts';
 import type { NftRunner } from '../../src/outputs/nft/runner.ts';
 import { backend, endpoint, frontend, ir, node, tcp, to } from '../../src/outputs/nft/sample-ir.ts';
 import { drift } from '../../src/outputs/nft/table.ts';
@@ -103,9 +103,9 @@ test('dataplane 2 at 1,000 VIPs one endpoint more or less is at most five comman
   const { runner, commits } = recorded();
   const counted: NftRunner = {
     ...runner,
-    list: (terse) => {
+    read: (take, options) => {
       lists += 1;
-      return runner.list(terse);
+      return runner.read(take, options);
     },
   };
   // Nothing is swept meanwhile, however slow the machine is.
@@ -231,7 +231,7 @@ test('dataplane 7 forty full re-syncs that all change something, under load: no 
     const next = open({ runner });
     expect(await next.inspect()).toBe(true);
     await change(commits, next, gateway(wanted));
-    const listed = parseTable((await net.runner.list()) ?? '');
+    const listed = await readTable(net.runner);
     if (!listed) throw new Error('there is no table');
     const found = (set: string): string[] => [...(listed.elements.get(set)?.keys() ?? [])];
     expect([found('vip4'), found('own4'), found('noep4')], edit).toEqual([
@@ -300,7 +300,7 @@ test('dataplane 21 what somebody edits or deletes is repaired by the next audit'
     await expect
       .poll(
         async () => {
-          const listed = parseTable((await net.runner.list()) ?? '');
+          const listed = await readTable(net.runner);
           return listed && drift(wantedTable(output.wanted), listed, () => true);
         },
         { timeout: 20_000 },
@@ -335,7 +335,7 @@ test('dataplane 24 cleanup lets established connections finish, even if ours is 
   expect(await held.ask()).toContain('east/p0');
   held.end();
   expect(await going).toBe(true);
-  expect(await net.runner.list()).toBeUndefined();
+  expect(await readTable(net.runner)).toBeUndefined();
   expect(await cleanup({ ...options, waitMs: 0 })).toBe(true);
 });
 
@@ -348,11 +348,11 @@ test('changes applied one after the other give the kernel the table that a fresh
       await expect.poll(() => evolving.audit(), { timeout: 20_000 }).toBeUndefined();
       const wanted = wantedTable(evolving.wanted);
       await expect
-        .poll(async () => [...(parseTable((await net.runner.list()) ?? '')?.chains.keys() ?? [])].sort(), {
+        .poll(async () => [...((await readTable(net.runner))?.chains.keys() ?? [])].sort(), {
           timeout: 20_000,
         })
         .toEqual([...wanted.chains.keys()].sort());
-      const listed = parseTable((await net.runner.list()) ?? '');
+      const listed = await readTable(net.runner);
       if (!listed) throw new Error('there is no table');
       for (const address of ['10.96.0.1', '10.96.0.2', 'fd00:96::1', 'fd00:96::2']) {
         for (const port of [80, 81, 443, 8443]) {

@@ -42,7 +42,7 @@ beforeEach(async () => {
   failures = 0;
   const common = { clock: systemClock, log: silentLog, metrics: new Metrics() };
   reconciler = new UdpReconciler({ ...common, tool, random: Math.random });
-  output = net.output({ onCommit: (before, after) => reconciler.reconcile(udpChanges(before, after)) });
+  output = net.output({ onCommit: (changes) => reconciler.reconcile(udpChanges(changes)) });
   return async () => {
     reconciler.close();
     await output.close();

@@ -45,7 +45,13 @@ export function parseAddress(text: unknown): Address | string {
 
 /** RFC 6890: what is never another machine's own address. */
 function fault4(text: string): string | undefined {
-  const [a = 0, b = 0, c = 0] = text.split('.', 3).map(Number);
+  const dot = text.indexOf('.');
+  const a = Number(text.slice(0, dot));
+  if (a !== 0 && a !== 127 && a !== 169 && a !== 192 && a < 224) return undefined;
+  const [b = 0, c = 0] = text
+    .slice(dot + 1)
+    .split('.', 2)
+    .map(Number);
   if (a === 0) return 'unspecified';
   if (a === 127) return 'loopback';
   if (a === 169 && b === 254) return 'linkLocal';

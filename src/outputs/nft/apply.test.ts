@@ -10,6 +10,7 @@ import { FakeKernel } from './fake.ts';
 import { endsInFlight, type Generation, recording } from './in-flight-bed.ts';
 import { Mirror } from './mirror.ts';
 import { Renderer, type TouchedKeys } from './render.ts';
+import { NftError } from './runner.ts';
 import { backend, endpoint, frontend, ir, node, tcp, to, udp } from './sample-ir.ts';
 import type { Table } from './table.ts';
 import { replacement, type Step, transaction } from './transaction.ts';
@@ -325,15 +326,13 @@ test('P2 a table of an earlier process is changed, not replaced, and its counter
   const { kernel, output } = start();
   await output.update(one(['10.10.1.2']));
   const next = start(kernel);
-  const list = kernel.list.bind(kernel);
-  kernel.list = async (terse) =>
-    (await list(terse))?.replace(
-      '10.96.0.1 . tcp . 80 : goto',
-      '10.96.0.1 . tcp . 80 counter packets 7 bytes 420 : goto',
-    );
+  const read = kernel.read.bind(kernel);
+  const counted = '10.96.0.1 . tcp . 80 counter packets 7 bytes 420 : goto';
+  kernel.read = (take, options) =>
+    read((line) => take(line.replace('10.96.0.1 . tcp . 80 : goto', counted)), options);
   expect(await next.output.inspect()).toBe(true);
   await next.output.update(one(['10.10.1.2', '10.10.1.3']));
-  expect(kernel.committed.at(-1)).toContain('10.96.0.1 . tcp . 80 counter packets 7 bytes 420 : goto t4n2');
+  expect(kernel.committed.at(-1)).toContain(`${counted} t4n2`);
   expect(kernel.committed.slice(1).join('')).not.toContain('delete table inet causeway\n');
   await output.close();
   await next.output.close();
@@ -346,4 +345,67 @@ test('after close nothing is changed', async () => {
   await output.close();
   await expect(output.update(one([]))).rejects.toThrow('closed');
   expect(kernel.table.elements.get('et4')?.size).toBe(1);
+});
+
+test('an audit holds up no change: it is given up, and after ten in a row one is done to its end', async () => {
+  const kernel = new FakeKernel();
+  const { output, clock } = start(kernel);
+  await output.update(one(['10.10.1.2']));
+  kernel.tamper((s) => s.elements.get('own4')?.set('10.96.0.9', ''));
+  const read = kernel.read.bind(kernel);
+  let hold = true;
+  kernel.read = async (take, options = {}) => {
+    // As nft does: it takes its time, unless it is killed.
+    const { signal } = options;
+    if (hold && signal) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    if (signal?.aborted) throw new NftError('given up');
+    await read(take, options);
+  };
+  for (let i = 1; i < 10; i++) {
+    const audit = output.audit();
+    await settle();
+    await output.update(one([`10.10.1.${i + 2}`]));
+    expect(await audit).toBeUndefined();
+  }
+  const last = output.audit();
+  await settle();
+  await output.update(one(['10.10.1.20']));
+  expect((await last)?.count).toBe(1);
+  hold = false;
+  clock.advance(1000);
+  await settle();
+  expect(await output.audit()).toBeUndefined();
+  expect(kernel.table.elements.get('own4')?.has('10.96.0.9')).toBe(false);
+});
+
+test('whatever one element, set, chain or rule of the kernel is changed to, a comparison line by line finds it', async () => {
+  await fc.assert(
+    fc.asyncProperty(arbitraryIr, fc.nat(), fc.nat(), async (state, which, how) => {
+      const { kernel, output } = start();
+      await output.update(state);
+      const before = kernel.lists;
+      expect(await output.audit()).toBeUndefined();
+      expect(kernel.lists).toBe(before + 1);
+      kernel.tamper((s) => {
+        const sets = [...s.elements].flatMap(([set, elements]) =>
+          [...elements.keys()].map((key) => [set, key] as const),
+        );
+        const [set, key] = sets[which % sets.length] as readonly [string, string];
+        const edits = [
+          () => s.elements.get(set)?.delete(key),
+          () => s.elements.get(set)?.set(key, `${s.elements.get(set)?.get(key)}x`),
+          () => s.elements.get(set)?.set(`${key}0`, ''),
+          () => s.elements.set('own6', new Map([['2001:db8:9::1', '']])),
+          () => s.declarations.delete(set),
+          () => s.declarations.set(set, ['type mark']),
+          () => s.chains.set('masq', ['accept']),
+          () => s.chains.delete('f-fwd'),
+          () => s.chains.set('other', []),
+        ];
+        edits[how % edits.length]?.();
+      });
+      expect(await output.audit()).toMatchObject({ count: expect.any(Number) });
+    }),
+    { numRuns: 150 },
+  );
 });

@@ -8,11 +8,12 @@ import { refusedPorts } from './bisect.ts';
 import { type Committed, Committer } from './commit.ts';
 import { Mirror } from './mirror.ts';
 import { nftMetrics } from './nft-metrics.ts';
-import { parseTable } from './parse.ts';
+import { ListingParser, readTable } from './parse.ts';
 import { nothingWanted, Renderer, type TouchedKeys, type Wanted, type WantedPort } from './render.ts';
 import { NftError, type NftRunner } from './runner.ts';
-import { baseChains } from './schema.ts';
+import { baseChains, tableName } from './schema.ts';
 import { type Drift, drift, emptyTable, type Table } from './table.ts';
+import type { PortChange } from './udp-changes.ts';
 
 export interface NftOutputOptions {
   readonly node: string;
@@ -25,9 +26,12 @@ export interface NftOutputOptions {
   readonly graceMs?: number;
   /** Addresses of this machine, which are never a VIP. */
   readonly hostAddresses?: () => ReadonlySet<string>;
-  /** After each commit, with what was wanted before and is now. Must not throw. */
-  readonly onCommit?: (before: Wanted, after: Wanted) => void;
+  /** After each commit, with the ports that changed. Must not throw. */
+  readonly onCommit?: (changes: readonly PortChange[]) => void;
 }
+
+/** Comparisons that changes overtook, one after the other, before one has its way and changes wait for it. */
+const patience = 10;
 
 /** Front ends and back ends that are not, or not wholly, programmed, and why. */
 export type Refused = ReadonlyMap<string, string>;
@@ -42,8 +46,12 @@ export class NftOutput {
   readonly #mirror: Mirror;
   readonly #committer: Committer;
   readonly #metrics;
-  /** Everything that talks to the kernel, one after the other. */
+  /** Everything that changes the kernel's table, one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
+  #queued = 0;
+  /** A comparison beside the queue: given up when something is queued. */
+  #comparing: AbortController | undefined;
+  #overtaken = 0;
   #closed = false;
   /** The mirror says what is in the kernel. */
   #known = false;
@@ -64,7 +72,7 @@ export class NftOutput {
 
   /** Whether an earlier process left a table. */
   async inspect(): Promise<boolean> {
-    return this.#enqueue(async () => (await this.#o.runner.list(true)) !== undefined);
+    return this.#enqueue(async () => (await readTable(this.#o.runner, true)) !== undefined);
   }
 
   /**
@@ -76,28 +84,18 @@ export class NftOutput {
     return this.#enqueue(() => this.#apply(ir, touched));
   }
 
-  /** Compares the kernel's table with what we think it holds and repairs it. Resolves with what differed. */
-  audit(): Promise<Drift | undefined> {
-    return this.#enqueue(async () => {
-      if (this.#wanted === nothingWanted || this.#closed) return undefined;
-      if (!this.#known) {
-        await this.#sync(this.#wanted);
-        return undefined;
-      }
-      const text = await this.#o.runner.list();
-      const found = text === undefined ? undefined : parseTable(text);
-      const different = found
-        ? drift(this.#mirror.table(), this.#comparable(found), isBaseChain)
-        : { count: 1, schema: true, example: 'the table is gone' };
-      if (found) this.#mirror.setCounters(found.counters);
-      if (!different) return undefined;
-      this.#o.log.warn({ differences: different.count, example: different.example }, 'table drifted');
-      if (found && !different.schema) this.#mirror.adopt(found, this.#o.clock.now());
-      else this.#known = false;
-      await this.#sync(this.#wanted);
-      this.#metrics.driftRepaired.inc(different.count);
-      return different;
-    });
+  /**
+   * Compares the kernel's table with what we think it holds and repairs it. Resolves with what differed. A change does
+   * not wait for the comparison: it puts an end to it, and the next audit tries again.
+   */
+  async audit(): Promise<Drift | undefined> {
+    const found = await this.#compare();
+    if (found === 'overtaken') {
+      this.#overtaken += 1;
+      if (this.#overtaken < patience) return undefined;
+    }
+    this.#overtaken = 0;
+    return found === 'same' ? undefined : this.#enqueue(() => this.#repair());
   }
 
   /** What we think the kernel holds. */
@@ -116,11 +114,51 @@ export class NftOutput {
     await this.#queue;
   }
 
+  async #compare(): Promise<'same' | 'different' | 'overtaken'> {
+    while (this.#queued > 0) await this.#queue;
+    if (!this.#known || this.#closed) return 'different';
+    const comparison = this.#mirror.comparison();
+    const parser = new ListingParser(tableName, comparison);
+    const comparing = new AbortController();
+    this.#comparing = comparing;
+    try {
+      await this.#o.runner.read((line) => parser.line(line), comparing);
+    } catch {
+      if (!comparing.signal.aborted) return 'different';
+    } finally {
+      this.#comparing = undefined;
+    }
+    if (comparing.signal.aborted) return 'overtaken';
+    this.#mirror.setCounters(comparison.counters);
+    const { sameElements, sameRules } = comparison;
+    return sameElements && (sameRules || this.#sameWords === false) ? 'same' : 'different';
+  }
+
+  async #repair(): Promise<Drift | undefined> {
+    if (this.#wanted === nothingWanted || this.#closed) return undefined;
+    if (!this.#known) {
+      await this.#sync(this.#wanted);
+      return undefined;
+    }
+    const found = await readTable(this.#o.runner);
+    const different = found
+      ? drift(this.#mirror.table(), this.#comparable(found), isBaseChain)
+      : { count: 1, schema: true, example: 'the table is gone' };
+    if (found) this.#mirror.setCounters(found.counters);
+    if (!different) return undefined;
+    this.#o.log.warn({ differences: different.count, example: different.example }, 'table drifted');
+    if (found && !different.schema) this.#mirror.adopt(found, this.#o.clock.now());
+    else this.#known = false;
+    await this.#sync(this.#wanted);
+    this.#metrics.driftRepaired.inc(different.count);
+    return different;
+  }
+
   async #apply(ir: Ir, touched: TouchedKeys | undefined): Promise<Refused> {
     if (this.#closed) throw new NftError('the output is closed');
     const addresses = (this.#o.hostAddresses ?? localAddresses)();
     const rendered = this.#renderer.render(ir, touched, addresses);
-    const wanted = await this.#sync(rendered);
+    const wanted = await this.#sync(rendered, rendered.changed);
     const refused = new Map(wanted.refused);
     for (const [port, message] of this.#quarantine) refused.set(port.frontend, message);
     this.#metrics.vips.set(wanted.ports.size);
@@ -128,15 +166,17 @@ export class NftOutput {
     return refused;
   }
 
-  /** Commits additions and switches now and arranges for removals. Resolves with what is in force. */
-  async #sync(rendered: Wanted): Promise<Wanted> {
+  /**
+   * Commits additions and switches now and arranges for removals. Resolves with what is in force. `keys`: ports that
+   * changed; without it all are compared.
+   */
+  async #sync(rendered: Wanted, keys?: ReadonlySet<string>): Promise<Wanted> {
     const started = performance.now();
-    const before = this.#wanted;
     let wanted = this.#withoutQuarantine(rendered);
     let committed: Committed;
     try {
       committed = this.#known
-        ? await this.#committer.commit(this.#mirror.advance(wanted, this.#o.clock.now()))
+        ? await this.#committer.commit(this.#mirror.advance(wanted, this.#o.clock.now(), keys))
         : await this.#resync(wanted);
     } catch (error) {
       this.#known = false;
@@ -152,7 +192,7 @@ export class NftOutput {
     this.#wanted = wanted;
     this.#arrangeSweep();
     this.#report('table synced', committed, started, wanted.ports.size);
-    this.#o.onCommit?.(before, wanted);
+    this.#o.onCommit?.(this.#mirror.takeChanges());
     return wanted;
   }
 
@@ -162,11 +202,11 @@ export class NftOutput {
    */
   async #resync(wanted: Wanted): Promise<Committed> {
     const now = this.#o.clock.now();
-    const found = await this.#list();
+    const found = await this.#read();
     if (found) {
       this.#mirror.setCounters(found.counters);
       this.#mirror.adopt(found, now);
-      if (!drift(this.#mirror.table(), this.#comparable(found), isBaseChain)?.schema) {
+      if (!drift(this.#mirror.rules(), withoutElements(this.#comparable(found)), isBaseChain)?.schema) {
         try {
           return await this.#committer.commit(this.#mirror.advance(wanted, now));
         } catch (error) {
@@ -192,10 +232,9 @@ export class NftOutput {
   }
 
   /** A text that cannot be read is as good as no table. */
-  async #list(): Promise<Table | undefined> {
+  async #read(): Promise<Table | undefined> {
     try {
-      const text = await this.#o.runner.list();
-      return text === undefined ? undefined : parseTable(text);
+      return await readTable(this.#o.runner);
     } catch (error) {
       this.#o.log.warn({ error: messageOf(error) }, 'the table that is there cannot be read');
       return undefined;
@@ -203,10 +242,8 @@ export class NftOutput {
   }
 
   async #listsOurWords(): Promise<boolean> {
-    const text = await this.#o.runner.list(true);
-    const found = text === undefined ? undefined : parseTable(text);
-    const expected = { ...this.#mirror.table(), elements: new Map() };
-    const different = found && drift(expected, { ...found, elements: new Map() }, () => true);
+    const found = await readTable(this.#o.runner, true);
+    const different = found && drift(this.#mirror.rules(), withoutElements(found), () => true);
     if (different)
       this.#o.log.warn(
         { example: different.example },
@@ -217,7 +254,7 @@ export class NftOutput {
 
   #comparable(found: Table): Table {
     if (this.#sameWords !== false) return found;
-    const { declarations, chains } = this.#mirror.table();
+    const { declarations, chains } = this.#mirror.rules();
     return { ...found, declarations, chains };
   }
 
@@ -267,11 +304,17 @@ export class NftOutput {
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#queue.then(work);
+    this.#comparing?.abort();
+    this.#queued += 1;
+    const result = this.#queue.then(work).finally(() => {
+      this.#queued -= 1;
+    });
     this.#queue = result.catch(() => {});
     return result;
   }
 }
+
+const withoutElements = (table: Table): Table => ({ ...table, elements: emptyTable.elements });
 
 const isBaseChain = (chain: string): boolean => baseChains.has(chain);
 

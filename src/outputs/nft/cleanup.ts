@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Entry } from '../conntrack/entry.ts';
 import type { ConntrackTool } from '../conntrack/tool.ts';
 import { nftUnusable } from './capability.ts';
-import { parseTable } from './parse.ts';
+import { readTable } from './parse.ts';
 import type { NftRunner } from './runner.ts';
 import { baseChains, setDeclarations, tableName } from './schema.ts';
 
@@ -24,15 +24,14 @@ export interface CleanupOptions {
  */
 export async function cleanup(options: CleanupOptions): Promise<boolean> {
   const { runner, clock, say } = options;
-  const text = await runner.list().catch((error: unknown) => {
+  const table = await readTable(runner).catch((error: unknown) => {
     throw nftUnusable(error);
   });
-  if (text === undefined) {
+  if (!table) {
     say('there is no table of ours on this node');
     return true;
   }
-  const table = parseTable(text);
-  const addresses = new Map([4, 6].map((f) => [f, [...(table?.elements.get(`any${f}`)?.keys() ?? [])]]));
+  const addresses = new Map([4, 6].map((f) => [f, [...(table.elements.get(`any${f}`)?.keys() ?? [])]]));
   await runner.run(emptied(addresses));
   const end = clock.now() + options.waitMs;
   for (;;) {

@@ -7,6 +7,9 @@ export interface Committed {
   readonly elements: number;
 }
 
+/** Elements that fit into a transaction where net.core.wmem_max is Linux's default of 208 KiB. */
+const usualElements = 4000;
+
 const none: Committed = { transactions: 0, commands: 0, elements: 0 };
 
 /**
@@ -43,7 +46,7 @@ export class Committer {
         await this.#runner.run(part.text);
       } catch (error) {
         if (!(error instanceof NftError && error.tooLong) || chunk.length === 1) throw error;
-        this.#maxElements = Math.max(1, Math.floor(part.elements / 2));
+        this.#takeLess(part.elements);
         continue;
       }
       done = add(done, { transactions: 1, commands: part.commands, elements: part.elements });
@@ -64,10 +67,15 @@ export class Committer {
       await this.#runner.run(whole.text);
     } catch (error) {
       if (!(error instanceof NftError && error.tooLong)) throw error;
-      this.#maxElements = Math.max(1, Math.floor(whole.elements / 2));
+      this.#takeLess(whole.elements);
       return undefined;
     }
     return { transactions: 1, commands: whole.commands, elements: whole.elements };
+  }
+
+  /** What fits into a buffer that is not ours to enlarge is known about: each try below costs what a success does. */
+  #takeLess(elements: number): void {
+    this.#maxElements = Math.max(1, Math.min(usualElements, Math.floor(elements / 2)));
   }
 
   #chunk(steps: readonly Step[], from: number): readonly Step[] {

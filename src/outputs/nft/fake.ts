@@ -1,8 +1,7 @@
-import { parseBlock, parseElements } from './parse.ts';
-import { NftError, type NftRunner } from './runner.ts';
+import { eachElement, ListingParser } from './parse.ts';
+import { NftError, type NftRunner, type ReadOptions } from './runner.ts';
 import { tableName } from './schema.ts';
 import { emptyTable, type Table, tableText } from './table.ts';
-import type { Counter } from './transaction.ts';
 
 interface State {
   readonly declarations: Map<string, readonly string[]>;
@@ -36,10 +35,11 @@ export class FakeKernel implements NftRunner {
     this.#transact(text);
   }
 
-  async list(terse = false): Promise<string | undefined> {
+  async read(take: (line: string) => void, { terse = false }: ReadOptions = {}): Promise<void> {
     this.lists += 1;
-    if (!this.#tables.has(tableName)) return undefined;
-    return tableText({ ...this.table, ...(terse ? { elements: new Map() } : {}) }, tableName);
+    if (!this.#tables.has(tableName)) return;
+    const listed = tableText({ ...this.table, ...(terse ? { elements: new Map() } : {}) }, tableName);
+    for (const line of listed.split('\n')) take(line);
   }
 
   get table(): Table {
@@ -81,11 +81,15 @@ export class FakeKernel implements NftRunner {
         tables.set(name, made);
         if (!state) fresh.add(name);
         if (verb === 'add table') continue;
-        const { table, end } = parseBlock(lines, i + 1);
-        extend(made, table);
-        if (!fresh.has(name) && !this.takesNewChains)
-          for (const chain of table.chains.keys()) made.added.add(chain);
-        i = end;
+        const parser = new ListingParser(name, {
+          declaration: (set, body) => made.declarations.set(set, body),
+          chain: (chain, rules) => {
+            made.chains.set(chain, [...(made.chains.get(chain) ?? []), ...rules]);
+            if (!fresh.has(name) && !this.takesNewChains) made.added.add(chain);
+          },
+          element: () => {},
+        });
+        for (parser.line(line); !parser.ended && i + 1 < lines.length; ) parser.line(lines[++i] as string);
       } else if (!verb) {
         throw new NftError(`syntax error, in ${JSON.stringify(line)}`);
       } else if (!state) {
@@ -97,7 +101,7 @@ export class FakeKernel implements NftRunner {
       } else {
         for (i++; i < lines.length && lines[i] !== '}'; i++) {
           const elements = new Map<string, string>();
-          parseElements(lines[i] as string, '', elements, new Map<string, Counter>());
+          eachElement(lines[i] as string, (key, data) => elements.set(key, data));
           count += elements.size;
           change(state, verb === 'add element', rest.replace(/ \{$/, ''), elements);
         }
@@ -118,13 +122,6 @@ function copy(state: State): State {
     chains: new Map(state.chains),
     added: new Set(),
   };
-}
-
-function extend(state: State, block: Table): void {
-  for (const [set, lines] of block.declarations) state.declarations.set(set, lines);
-  for (const [chain, rules] of block.chains) {
-    state.chains.set(chain, [...(state.chains.get(chain) ?? []), ...rules]);
-  }
 }
 
 /** EBUSY while a verdict or a rule leads to it. */

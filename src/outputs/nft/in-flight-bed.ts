@@ -21,7 +21,7 @@ export function recording(
       generations.push({ at: now(), table: kernel.table });
     },
     check: (text) => kernel.check(text),
-    list: (terse) => kernel.list(terse),
+    read: (take, options) => kernel.read(take, options),
   };
   return { runner, generations };
 }

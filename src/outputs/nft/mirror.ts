@@ -1,4 +1,6 @@
-import { nothingWanted, type Wanted, type WantedPort } from './render.ts';
+import { Comparison } from './comparison.ts';
+import { Leftovers } from './leftovers.ts';
+import type { Wanted, WantedPort } from './render.ts';
 import {
   baseChains,
   dispatchChain,
@@ -7,10 +9,13 @@ import {
   fixedElements,
   setDeclarations,
   slotMap,
+  slotMaps,
 } from './schema.ts';
+import { SlotMap, slotKey } from './slot-map.ts';
 import { assignSlots } from './slots.ts';
 import { emptyTable, type Table } from './table.ts';
 import type { Counter, ElementOperation, Step } from './transaction.ts';
+import type { PortChange } from './udp-changes.ts';
 
 /**
  * What the kernel's table holds as far as we know, and the steps that bring it to what is wanted, in two
@@ -21,31 +26,48 @@ import type { Counter, ElementOperation, Step } from './transaction.ts';
  * or `clear`.
  */
 export class Mirror {
-  readonly #graceMs: number;
+  readonly #slots = new Map<string, SlotMap>();
+  /** All but the slots. */
   #sets = new Map<string, Map<string, string>>();
   #chains = new Set<string>();
   /** Counters of verdicts when they were last read. */
   #counters: ReadonlyMap<string, Counter> = new Map();
-  #wanted = nothingWanted;
+  /** What was last advanced to. */
+  readonly #ports = new Map<string, WantedPort>();
+  #pods: Wanted['pods'] | undefined;
+  /** `#ports` says nothing of what is in the table. */
+  #stale = true;
+  #changes: PortChange[] = [];
   /** Set or `chain` → key → how many wanted ports need it. */
   #uses = new Map<string, Map<string, number>>();
-  /** Set or `chain` → key → when it was last needed. */
-  #leftover = new Map<string, Map<string, number>>();
+  readonly #leftovers: Leftovers;
   #steps: Step[] = [];
 
   constructor(options: { graceMs: number }) {
-    this.#graceMs = options.graceMs;
+    this.#leftovers = new Leftovers(options.graceMs);
+    this.clear();
   }
 
   /** Takes what is in the kernel as the truth. All of `wanted` is compared at the next `advance`. */
   adopt(table: Table, now: number): void {
-    this.#sets = new Map([...table.elements].map(([set, elements]) => [set, new Map(elements)]));
+    this.#leftovers.clear();
+    for (const map of slotMaps) {
+      const slots = new SlotMap(table.elements.get(map));
+      this.#slots.set(map, slots);
+      for (const port of slots.ports()) this.#leftovers.leaveSlots(map, port, 0, now);
+      for (const key of slots.strays()) this.#leftovers.leave(map, key, now);
+    }
+    this.#sets = new Map();
+    for (const [set, elements] of table.elements) {
+      if (this.#slots.has(set)) continue;
+      this.#sets.set(set, new Map(elements));
+      for (const key of elements.keys()) this.#leftovers.leave(set, key, now);
+    }
     this.#chains = new Set([...table.chains.keys()].filter((c) => !baseChains.has(c)));
-    this.#wanted = nothingWanted;
+    for (const chain of this.#chains) this.#leftovers.leave('chain', chain, now);
     this.#uses = new Map();
-    this.#leftover = new Map();
-    for (const [set, elements] of this.#sets) for (const key of elements.keys()) this.#leave(set, key, now);
-    for (const chain of this.#chains) this.#leave('chain', chain, now);
+    this.#pods = undefined;
+    this.#stale = true;
   }
 
   /** Forgets the table: the next `advance` gives what a new one needs. Counters are carried over. */
@@ -58,29 +80,55 @@ export class Mirror {
     this.#counters = counters;
   }
 
-  /** What the kernel should list now. */
+  /** What the kernel should list now; made anew each time. */
   table(): Table {
-    const dispatch = [...this.#chains].map((c): [string, readonly string[]] => [c, dispatchRules(c)]);
-    return {
-      declarations: setDeclarations,
-      elements: this.#sets,
-      chains: new Map([...baseChains, ...dispatch]),
-      counters: this.#counters,
-    };
+    const elements = new Map<string, ReadonlyMap<string, string>>(this.#sets);
+    for (const [map, slots] of this.#slots) if (slots.size > 0) elements.set(map, new Map(slots.entries()));
+    return { ...this.rules(), elements, counters: this.#counters };
   }
 
-  /** Steps that add and switch. */
-  advance(wanted: Wanted, now: number): Step[] {
+  /** The table without elements. */
+  rules(): Table {
+    const dispatch = [...this.#chains].map((c): [string, readonly string[]] => [c, dispatchRules(c)]);
+    return { ...emptyTable, declarations: setDeclarations, chains: new Map([...baseChains, ...dispatch]) };
+  }
+
+  /** To be told what the kernel lists. The mirror must not change until it has been. */
+  comparison(): Comparison {
+    return new Comparison({
+      chains: this.rules().chains,
+      size: [...this.#slots.values(), ...this.#sets.values()].reduce((sum, { size }) => sum + size, 0),
+      data: (set, key) => this.#slots.get(set)?.get(key) ?? this.#sets.get(set)?.get(key),
+    });
+  }
+
+  /** Ports that changed since the last call. */
+  takeChanges(): readonly PortChange[] {
+    const changes = this.#changes;
+    this.#changes = [];
+    return changes;
+  }
+
+  /** Steps that add and switch. `keys`: ports that changed since the last call; without it, all are compared. */
+  advance(wanted: Wanted, now: number, keys?: Iterable<string>): Step[] {
     this.#steps = [];
-    const before = this.#wanted;
-    this.#wanted = wanted;
     for (const [set, key, data] of fixedElements) this.#put(set, key, data);
-    this.#pods(wanted);
-    for (const port of wanted.ports.values()) {
-      const old = before.ports.get(port.key);
-      if (old !== port) this.#port(port, old, now);
+    this.#setPods(wanted.pods);
+    const stale = this.#stale;
+    this.#stale = false;
+    const all = stale || !keys ? new Set([...wanted.ports.keys(), ...this.#ports.keys()]) : keys;
+    for (const key of all) {
+      const old = this.#ports.get(key);
+      const port = wanted.ports.get(key);
+      if (port) {
+        this.#ports.set(key, port);
+        if (stale || old !== port) this.#port(port, stale ? undefined : old, now);
+      } else if (old) {
+        this.#ports.delete(key);
+        if (!stale) this.#gone(old, now);
+      }
+      if (old !== port) this.#changes.push({ before: old, after: port });
     }
-    for (const [key, old] of before.ports) if (!wanted.ports.has(key)) this.#gone(old, now);
     this.#strayVerdicts();
     return this.#steps;
   }
@@ -88,14 +136,18 @@ export class Mirror {
   /** Steps that remove what has not been needed for `graceMs`. */
   sweep(now: number): Step[] {
     this.#steps = [];
+    const { keys, slots } = this.#leftovers.take(now);
     const deleteChains: string[] = [];
-    for (const [set, keys] of this.#leftover) {
-      for (const [key, since] of keys) {
-        if (now - since < this.#graceMs) continue;
-        if (set !== 'chain') this.#delete(set, key);
-        else if (this.#chains.delete(key)) deleteChains.push(key);
-        keys.delete(key);
+    for (const { map, port, from } of slots) {
+      const known = this.#slots.get(map) as SlotMap;
+      for (let i = known.of(port).length - 1; i >= from; i--) {
+        this.#step([{ op: 'delete', set: map, key: slotKey(port, i) }]);
       }
+      known.truncate(port, from);
+    }
+    for (const [set, key] of keys) {
+      if (set !== 'chain') this.#step(this.#removal(set, key));
+      else if (this.#chains.delete(key)) deleteChains.push(key);
     }
     if (deleteChains.length > 0) this.#steps.push({ elements: [], deleteChains: deleteChains.sort() });
     return this.#steps;
@@ -103,47 +155,49 @@ export class Mirror {
 
   /** Milliseconds until `sweep` has something to do; undefined: nothing is left over. */
   untilSweep(now: number): number | undefined {
-    let first: number | undefined;
-    for (const keys of this.#leftover.values()) {
-      for (const since of keys.values()) first = Math.min(first ?? since, since);
-    }
-    return first === undefined ? undefined : Math.max(0, first + this.#graceMs - now);
+    return this.#leftovers.wait(now);
   }
 
   #port(port: WantedPort, old: WantedPort | undefined, now: number): void {
-    const set = slotMap(port.family, port.protocol);
-    const current = this.#slots(set, port);
-    const slots = assignSlots(port.shares, current);
-    for (const [i, to] of slots.entries()) this.#put(set, slotKey(port, i), to);
-    for (let i = slots.length; i < current.length; i++) this.#leave(set, slotKey(port, i), now);
+    const count = this.#setSlots(port, now);
     this.#share(port, old, now);
-    const answered = slots.length > 0;
-    const verdict = answered ? `goto ${dispatchChain(port.family, port.protocol, slots.length)}` : 'goto rej';
-    const [on, off] = answered ? ['vip', 'noep'] : ['noep', 'vip'];
-    const elements = [
+    const verdict = count > 0 ? `goto ${dispatchChain(port.family, port.protocol, count)}` : 'goto rej';
+    const [on, off] = count > 0 ? ['vip', 'noep'] : ['noep', 'vip'];
+    this.#step([
       ...this.#removal(`${off}${port.family}`, port.key),
       ...this.#placement(`${on}${port.family}`, port.key, verdict),
-    ];
-    if (elements.length > 0) this.#steps.push({ elements });
+    ]);
   }
 
   #gone(old: WantedPort, now: number): void {
-    const elements = ['vip', 'noep'].flatMap((map) => this.#removal(`${map}${old.family}`, old.key));
-    this.#steps.push({ elements });
-    const set = slotMap(old.family, old.protocol);
-    for (let i = 0; i < this.#slots(set, old).length; i++) this.#leave(set, slotKey(old, i), now);
+    this.#step(['vip', 'noep'].flatMap((map) => this.#removal(`${map}${old.family}`, old.key)));
+    const map = slotMap(old.family, old.protocol);
+    const port = vipPort(old);
+    if (this.#slots.get(map)?.of(port).length) this.#leftovers.leaveSlots(map, port, 0, now);
     this.#share(undefined, old, now);
   }
 
-  /** Slots that are in the kernel, from 0 to the first gap. */
-  #slots(set: string, port: WantedPort): string[] {
-    const map = this.#sets.get(set);
-    const slots: string[] = [];
-    for (;;) {
-      const to = map?.get(slotKey(port, slots.length));
-      if (to === undefined) return slots;
-      slots.push(to);
+  /** How many slots there are now; more may be left over. */
+  #setSlots(wanted: WantedPort, now: number): number {
+    const map = slotMap(wanted.family, wanted.protocol);
+    const known = this.#slots.get(map) as SlotMap;
+    const port = vipPort(wanted);
+    const current = known.of(port);
+    const { length } = current;
+    const slots = assignSlots(wanted.shares, current);
+    for (const [i, to] of slots.entries()) {
+      const there = known.at(port, i);
+      if (there !== to) {
+        const key = slotKey(port, i);
+        const add = { op: 'add' as const, set: map, key, data: to };
+        this.#step(there === undefined ? [add] : [{ op: 'delete', set: map, key }, add]);
+      }
+      // Also where it is the same: of equal texts that of `wanted` is kept, and kept once.
+      known.set(port, i, to);
     }
+    if (length > slots.length) this.#leftovers.leaveSlots(map, port, slots.length, now);
+    else this.#leftovers.keepSlots(map, port);
+    return slots.length;
   }
 
   /** Elements of sets, and chains, that several ports may need. */
@@ -155,7 +209,7 @@ export class Mirror {
       if (set !== 'chain') this.#put(set, key, '');
       else if (!this.#chains.has(key)) this.#steps.push({ addChains: [key], elements: [] });
       if (set === 'chain') this.#chains.add(key);
-      this.#leftover.get(set)?.delete(key);
+      this.#leftovers.keep(set, key);
     }
     for (const [set, key] of old ? sharedBy(old) : []) {
       const uses = this.#uses.get(set);
@@ -164,44 +218,44 @@ export class Mirror {
         uses?.set(key, left);
       } else {
         uses?.delete(key);
-        this.#leave(set, key, now);
+        this.#leftovers.leave(set, key, now);
       }
     }
   }
 
   /** Ranges may overlap those that were there, so they are switched at once, all in one step. */
-  #pods(wanted: Wanted): void {
+  #setPods(pods: Wanted['pods']): void {
+    if (this.#pods === pods) return;
+    this.#pods = pods;
     const elements: ElementOperation[] = [];
     for (const family of families) {
       const set = `pods${family}`;
-      const want = new Set(wanted.pods[family]);
+      const want = new Set(pods[family]);
       for (const key of [...(this.#sets.get(set)?.keys() ?? [])]) {
         if (!want.has(key)) elements.push(...this.#removal(set, key));
       }
       for (const key of want) elements.push(...this.#placement(set, key, ''));
     }
-    if (elements.length > 0) this.#steps.push({ elements });
+    this.#step(elements);
   }
 
   /** After `adopt`: verdicts that nobody wants go at once; what they led to is swept later. */
   #strayVerdicts(): void {
     for (const map of families.flatMap((f) => [`vip${f}`, `noep${f}`])) {
-      for (const key of [...(this.#leftover.get(map)?.keys() ?? [])]) this.#delete(map, key);
+      for (const key of this.#leftovers.of(map)) this.#step(this.#removal(map, key));
     }
   }
 
   #put(set: string, key: string, data: string): void {
-    const elements = this.#placement(set, key, data);
-    if (elements.length > 0) this.#steps.push({ elements });
+    this.#step(this.#placement(set, key, data));
   }
 
-  #delete(set: string, key: string): void {
-    const elements = this.#removal(set, key);
+  #step(elements: readonly ElementOperation[]): void {
     if (elements.length > 0) this.#steps.push({ elements });
   }
 
   #placement(set: string, key: string, data: string): ElementOperation[] {
-    this.#leftover.get(set)?.delete(key);
+    this.#leftovers.keep(set, key);
     const map = this.#sets.get(set) ?? new Map<string, string>();
     this.#sets.set(set, map);
     const there = map.get(key);
@@ -213,18 +267,13 @@ export class Mirror {
   }
 
   #removal(set: string, key: string): ElementOperation[] {
-    this.#leftover.get(set)?.delete(key);
-    return this.#sets.get(set)?.delete(key) ? [{ op: 'delete', set, key }] : [];
-  }
-
-  #leave(set: string, key: string, now: number): void {
-    const keys = this.#leftover.get(set) ?? new Map<string, number>();
-    this.#leftover.set(set, keys);
-    keys.set(key, now);
+    this.#leftovers.keep(set, key);
+    const gone = this.#slots.get(set)?.deleteStray(key) ?? this.#sets.get(set)?.delete(key);
+    return gone ? [{ op: 'delete', set, key }] : [];
   }
 }
 
-const slotKey = (port: WantedPort, slot: number): string => `${port.address} . ${port.port} . ${slot}`;
+const vipPort = ({ address, port }: WantedPort): string => `${address} . ${port}`;
 
 /** What a port needs of sets and chains that others may need too; chains first. */
 function sharedBy(port: WantedPort): [set: string, key: string][] {

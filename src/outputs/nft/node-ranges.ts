@@ -1,6 +1,6 @@
 import type { Ir } from '../../model/ir.ts';
 import { countNodes } from '../../model/zone-preference.ts';
-import { type Address, disjoint, parseRange, type Range, RangeSet } from './address.ts';
+import { type Address, disjoint, type Family, parseRange, type Range, RangeSet } from './address.ts';
 import type { Place } from './backend-parts.ts';
 
 /** What a node's table takes from what is known of the cluster's nodes. */
@@ -9,7 +9,7 @@ export interface NodeRanges {
   /** This node's pod ranges; empty: not known. */
   readonly local: RangeSet;
   /** Every node's, without those inside others. */
-  readonly pods: readonly Range[];
+  readonly podTexts: Readonly<Record<Family, readonly string[]>>;
   readonly isPod: (address: Address) => boolean;
   readonly refused: ReadonlyMap<string, string>;
   /** Ports must be rendered again when it changes. */
@@ -37,7 +37,7 @@ export function nodeRanges(nodes: Ir['nodes'], options: { node: string; cluster:
   return {
     place,
     local: new RangeSet(local),
-    pods,
+    podTexts: { 4: texts(pods, 4), 6: texts(pods, 6) },
     isPod: (address) => podSet.has(address),
     refused,
     digest: local.map((r) => r.text).join(),
@@ -45,3 +45,6 @@ export function nodeRanges(nodes: Ir['nodes'], options: { node: string; cluster:
     podDigest: pods.map((r) => r.text).join(),
   };
 }
+
+const texts = (ranges: readonly Range[], family: Family): string[] =>
+  ranges.filter((r) => r.family === family).map((r) => r.text);

@@ -198,12 +198,13 @@ test('only what changed is another object', () => {
   const a = frontend('gateway/shop/a', ['10.96.0.1'], [tcp(80, [to('a')])]);
   const b = frontend('gateway/shop/b', ['10.96.0.2'], [tcp(80, [to('b')])]);
   const [ba, bb] = [backend('a', [endpoint('10.10.1.1')]), backend('b', [endpoint('10.10.1.2')])];
-  const first = renderer.render(ir({ frontends: [a, b], backends: [ba, bb], nodes }));
+  const first = new Map(renderer.render(ir({ frontends: [a, b], backends: [ba, bb], nodes })).ports);
   const second = renderer.render(
     ir({ frontends: [a, b], backends: [ba, backend('b', [endpoint('10.10.1.3')])], nodes: [...nodes] }),
   );
-  expect(second.ports.get('10.96.0.1 . tcp . 80')).toBe(first.ports.get('10.96.0.1 . tcp . 80'));
-  expect(second.ports.get('10.96.0.2 . tcp . 80')).not.toBe(first.ports.get('10.96.0.2 . tcp . 80'));
+  expect(second.ports.get('10.96.0.1 . tcp . 80')).toBe(first.get('10.96.0.1 . tcp . 80'));
+  expect(second.ports.get('10.96.0.2 . tcp . 80')).not.toBe(first.get('10.96.0.2 . tcp . 80'));
+  expect([...second.changed]).toEqual(['10.96.0.2 . tcp . 80']);
 });
 
 test('dataplane 22 endpoints that cannot be are refused by name, their neighbours are used', () => {

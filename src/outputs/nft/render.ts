@@ -1,5 +1,5 @@
 import type { Backend, BackendKey, Frontend, FrontendKey, Ir, Port } from '../../model/ir.ts';
-import { type Address, type Family, parsePort, type Range, reserved } from './address.ts';
+import { type Address, type Family, parsePort, reserved } from './address.ts';
 import { activeGroups, groupParts, parseBackend, type UsableBackend, weightFault } from './backend-parts.ts';
 import { type NodeRanges, nodeRanges } from './node-ranges.ts';
 import type { Part } from './part.ts';
@@ -28,15 +28,22 @@ export interface WantedPort {
 
 /** What this node's table should say; slots are laid out when it is compared with what is there. */
 export interface Wanted {
-  /** What did not change is the same object. */
+  /** What did not change is the same object. Of a Renderer: the map changes with its next call. */
   readonly ports: ReadonlyMap<string, WantedPort>;
+  /** Keys of ports that came, went or changed since the Renderer's call before. */
+  readonly changed: ReadonlySet<string>;
   /** Ranges whose source address is kept. */
   readonly pods: Readonly<Record<Family, readonly string[]>>;
   /** Front ends and back ends that are not, or not wholly, programmed, and why. */
   readonly refused: ReadonlyMap<string, string>;
 }
 
-export const nothingWanted: Wanted = { ports: new Map(), pods: { 4: [], 6: [] }, refused: new Map() };
+export const nothingWanted: Wanted = {
+  ports: new Map(),
+  changed: new Set(),
+  pods: { 4: [], 6: [] },
+  refused: new Map(),
+};
 
 export interface RenderOptions {
   readonly node: string;
@@ -83,6 +90,7 @@ export class Renderer {
   #nodes: Ir['nodes'] | undefined;
   #hostAddresses: ReadonlySet<string>;
   /** Of one call only. */
+  #changed = new Set<string>();
   #usable = new Map<Backend, UsableBackend>();
 
   constructor(options: RenderOptions) {
@@ -93,6 +101,7 @@ export class Renderer {
   /** Without `touched` everything is looked at. */
   render(ir: Ir, touched?: TouchedKeys, hostAddresses?: ReadonlySet<string>): Wanted {
     this.#usable = new Map();
+    this.#changed = new Set();
     const all = !touched || this.#look(ir.nodes) || this.#moved(hostAddresses);
     const ranges = this.#rangesOf(ir.nodes);
     const frontends = all ? new Set([...ir.frontends.keys(), ...this.#rendered.keys()]) : touched.frontends;
@@ -110,8 +119,9 @@ export class Renderer {
     for (const key of dirty) this.#refresh(key, ir, ranges);
     this.#usable = new Map();
     return {
-      ports: new Map(this.#ports),
-      pods: { 4: texts(ranges.pods, 4), 6: texts(ranges.pods, 6) },
+      ports: this.#ports,
+      changed: this.#changed,
+      pods: ranges.podTexts,
       refused: new Map([...ranges.refused, ...this.#faults]),
     };
   }
@@ -164,9 +174,14 @@ export class Renderer {
     if (after?.ports === before?.ports) return;
     const keys = new Set(after?.ports.map((p) => p.key));
     for (const port of before?.ports ?? []) {
-      if (!keys.has(port.key) && this.#ports.get(port.key)?.frontend === key) this.#ports.delete(port.key);
+      if (keys.has(port.key) || this.#ports.get(port.key)?.frontend !== key) continue;
+      this.#ports.delete(port.key);
+      this.#changed.add(port.key);
     }
-    for (const port of after?.ports ?? []) this.#ports.set(port.key, port);
+    for (const port of after?.ports ?? []) {
+      this.#ports.set(port.key, port);
+      this.#changed.add(port.key);
+    }
   }
 
   #frontend(frontend: Frontend, before: Rendered | undefined, ir: Ir, ranges: NodeRanges): Rendered {
@@ -265,9 +280,6 @@ function namesOf(frontend: Frontend | undefined): readonly BackendKey[] {
   const targets = frontend?.ports.flatMap((p) => p.targets) ?? [];
   return targets.flatMap((t) => (t.backend === null ? [] : [t.backend]));
 }
-
-const texts = (ranges: readonly Range[], family: Family): string[] =>
-  ranges.filter((r) => r.family === family).map((r) => r.text);
 
 function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
   return a.size === b.size && [...a].every((x) => b.has(x));

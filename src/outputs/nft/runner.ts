@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { AppError } from '../../runtime/errors.ts';
 import { tableName } from './schema.ts';
 
@@ -8,8 +10,18 @@ export interface NftRunner {
   run(text: string): Promise<void>;
   /** Syntax and feature check only; throws NftError. */
   check(text: string): Promise<void>;
-  /** Our table as listed; `terse` leaves elements out. Undefined: there is no such table. */
-  list(terse?: boolean): Promise<string | undefined>;
+  /**
+   * Tells our table as listed, line by line; nothing where there is no such table. Throws NftError, then what was told
+   * is worthless.
+   */
+  read(take: (line: string) => void, options?: ReadOptions): Promise<void>;
+}
+
+export interface ReadOptions {
+  /** Leaves elements out. */
+  readonly terse?: boolean;
+  /** Gives up, with NftError. */
+  readonly signal?: AbortSignal;
 }
 
 export class NftError extends AppError {
@@ -33,21 +45,26 @@ const defaultTimeoutMs = 60_000;
 export function spawnRunner(options: SpawnOptions = {}): NftRunner {
   const command = options.command ?? ['nft'];
   const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-  const nft = async (args: readonly string[], input: string): Promise<string> => {
-    const { code, stdout, stderr } = await runProcess([...command, ...args], input, timeoutMs);
-    if (code === 0) return stdout;
+  const nft = async (
+    args: readonly string[],
+    input: string,
+    more: Pick<ProcessOptions, 'onLine' | 'signal'> = {},
+  ): Promise<void> => {
+    const { code, stderr } = await runProcess([...command, ...args], { input, timeoutMs, ...more });
+    if (code === 0) return;
     throw new NftError(describe(stderr, input) || `nft ended with ${code}`, {
       tooLong: stderr.includes('Message too long'),
     });
   };
   return {
-    run: async (text) => void (await nft(['-f', '-'], text)),
-    check: async (text) => void (await nft(['-c', '-f', '-'], text)),
-    async list(terse = false) {
+    run: (text) => nft(['-f', '-'], text),
+    check: (text) => nft(['-c', '-f', '-'], text),
+    async read(take, { terse = false, signal } = {}) {
+      const args = ['-y', ...(terse ? ['-t'] : []), 'list', 'table', ...tableName.split(' ')];
       try {
-        return await nft(['-y', ...(terse ? ['-t'] : []), 'list', 'table', ...tableName.split(' ')], '');
+        await nft(args, '', { onLine: take, ...(signal ? { signal } : {}) });
       } catch (error) {
-        if (error instanceof NftError && /No such file or directory/.test(error.message)) return undefined;
+        if (error instanceof NftError && /No such file or directory/.test(error.message)) return;
         throw error;
       }
     },
@@ -63,17 +80,23 @@ function describe(stderr: string, input: string): string {
   return `${position[2]}, in ${JSON.stringify(line.trim().slice(0, 200))}`;
 }
 
-export interface ProcessResult {
+interface ProcessOptions {
+  readonly input?: string;
+  readonly timeoutMs: number;
+  /** Given each line of the output. */
+  readonly onLine?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+interface ProcessResult {
   readonly code: number;
-  readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a command to its end; throws NftError when it cannot be started or takes too long. */
+/** Runs a command to its end; throws NftError when it cannot be started, takes too long or is given up. */
 export function runProcess(
   command: readonly string[],
-  input: string,
-  timeoutMs: number,
+  { input = '', timeoutMs, onLine, signal }: ProcessOptions,
 ): Promise<ProcessResult> {
   return new Promise((resolve, reject) => {
     const [file, ...args] = command;
@@ -81,24 +104,27 @@ export function runProcess(
       stdio: ['pipe', 'pipe', 'pipe'],
       timeout: timeoutMs,
       killSignal: 'SIGKILL',
+      ...(signal ? { signal } : {}),
     });
-    const out: Buffer[] = [];
     const err: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+    const read = onLine ? eachLine(child.stdout, onLine) : child.stdout.resume();
     child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
     // The child may end without reading all of its input.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
-    child.once('error', (cause) => reject(new NftError(`cannot run ${file}: ${cause.message}`, { cause })));
-    child.once('close', (code, signal) => {
-      if (signal === 'SIGKILL') reject(new NftError(`${file} took longer than ${timeoutMs} ms`));
-      else {
-        resolve({
-          code: code ?? 1,
-          stdout: Buffer.concat(out).toString(),
-          stderr: Buffer.concat(err).toString(),
-        });
-      }
+    child.once('error', (cause) => {
+      const what = signal?.aborted ? `${file} was given up` : `cannot run ${file}: ${cause.message}`;
+      reject(new NftError(what, { cause }));
+    });
+    child.once('close', async (code, killed) => {
+      await read;
+      if (killed === 'SIGKILL') reject(new NftError(`${file} took longer than ${timeoutMs} ms`));
+      else resolve({ code: code ?? 1, stderr: Buffer.concat(err).toString() });
     });
   });
+}
+
+function eachLine(input: Readable, take: (line: string) => void): Promise<void> {
+  const lines = createInterface({ input }).on('line', take);
+  return new Promise((resolve) => lines.once('close', resolve));
 }

@@ -110,6 +110,8 @@ export function dispatchRules(chain: string): readonly string[] {
 export const slotMap = (family: Family, protocol: 'tcp' | 'udp'): string =>
   `${protocol === 'tcp' ? 'et' : 'eu'}${family}`;
 
+export const slotMaps: readonly string[] = families.flatMap((f) => [slotMap(f, 'tcp'), slotMap(f, 'udp')]);
+
 /** Everything in the table before the first VIP: `nft` text. */
 export function schemaText(table = tableName): string {
   const block = (kind: string, name: string, lines: readonly string[]): string =>

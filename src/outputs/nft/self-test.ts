@@ -66,7 +66,7 @@ export async function selfTest(options: SelfTestOptions = {}): Promise<SelfTest>
 
 /** Also one that an agent left which was killed on the way. None there is no error. */
 async function removeLink(prefix: readonly string[], timeoutMs: number): Promise<void> {
-  await runProcess([...prefix, 'ip', 'link', 'delete', link], '', timeoutMs);
+  await runProcess([...prefix, 'ip', 'link', 'delete', link], { timeoutMs });
 }
 
 function verdict(answer: string | undefined): SelfTest {
@@ -83,7 +83,8 @@ function unproven(why: string): SelfTest {
 }
 
 async function ip(command: readonly string[], timeoutMs: number, lines: readonly string[]): Promise<void> {
-  const { code, stderr } = await runProcess([...command, '-batch', '-'], `${lines.join('\n')}\n`, timeoutMs);
+  const input = `${lines.join('\n')}\n`;
+  const { code, stderr } = await runProcess([...command, '-batch', '-'], { input, timeoutMs });
   if (code !== 0) throw new Error(`${lines[0]}: ${stderr.trim().split('\n')[0]}`);
 }
 

@@ -54,7 +54,7 @@ export function drift(expected: Table, found: Table, isBase: (chain: string) => 
   return count === 0 ? undefined : { count, schema, example };
 }
 
-const sameLines = (a: readonly string[], b: readonly string[]): boolean =>
+export const sameLines = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((line, i) => line === b[i]);
 
 function compare<T>(

@@ -40,20 +40,22 @@ export function transaction(steps: readonly Step[], table = tableName): Transact
   const commands: string[] = [];
   const added = new Set(steps.flatMap((s) => s.addChains ?? []));
   if (added.size > 0) commands.push(chainBlock(table, [...added].sort()));
-  const groups = new Map<string, string[]>();
+  const groups: Record<ElementOperation['op'], Map<string, string[]>> = { add: new Map(), delete: new Map() };
   let elements = 0;
   for (const step of steps) {
     for (const operation of step.elements) {
-      const id = `${phase(operation)} ${operation.op} ${operation.set}`;
-      const group = groups.get(id);
+      const ofOp = groups[operation.op];
+      const group = ofOp.get(operation.set);
       if (group) group.push(elementText(operation));
-      else groups.set(id, [elementText(operation)]);
+      else ofOp.set(operation.set, [elementText(operation)]);
       elements += 1;
     }
   }
-  for (const id of [...groups.keys()].sort()) {
-    const [, op, set] = id.split(' ');
-    commands.push(`${op} element ${table} ${set} {\n${groups.get(id)?.join(',\n')}\n}\n`);
+  const ordered = (['add', 'delete'] as const).flatMap((op) =>
+    [...groups[op]].map(([set, texts]) => ({ order: `${phase(op, set)} ${set}`, op, set, texts })),
+  );
+  for (const { op, set, texts } of ordered.sort((a, b) => (a.order < b.order ? -1 : 1))) {
+    commands.push(`${op} element ${table} ${set} {\n${texts.join(',\n')}\n}\n`);
   }
   for (const chain of new Set(steps.flatMap((s) => s.deleteChains ?? []))) {
     commands.push(`delete chain ${table} ${chain}\n`);
@@ -62,7 +64,7 @@ export function transaction(steps: readonly Step[], table = tableName): Transact
 }
 
 /** Sorts as text. Slots before sets before verdicts; within a set, `delete` runs before `add`. */
-function phase({ op, set }: ElementOperation): string {
+function phase(op: ElementOperation['op'], set: string): string {
   const order = isVerdictMap(set) ? 2 : set.startsWith('e') ? 0 : 1;
   return `${order}${op === 'delete' ? 0 : 1}`;
 }

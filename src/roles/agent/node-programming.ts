@@ -1,9 +1,9 @@
 import type { Ir } from '../../model/ir.ts';
 import type { UdpReconciler } from '../../outputs/conntrack/reconciler.ts';
 import type { NftOutput } from '../../outputs/nft/apply.ts';
-import { nothingWanted, type TouchedKeys } from '../../outputs/nft/render.ts';
+import type { TouchedKeys } from '../../outputs/nft/render.ts';
 import { type SelfTest, selfTest } from '../../outputs/nft/self-test.ts';
-import { udpChanges } from '../../outputs/nft/udp-changes.ts';
+import { allUdp } from '../../outputs/nft/udp-changes.ts';
 import { Backoff } from '../../runtime/backoff.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { RoleContext } from '../../runtime/run-role.ts';
@@ -87,7 +87,7 @@ export class NodeProgramming {
     const { output, udp, log } = this.#options;
     try {
       await output.audit();
-      udp.reconcile(udpChanges(nothingWanted, output.wanted));
+      udp.reconcile(allUdp(output.wanted.ports.values()));
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'the table cannot be audited');
     }
