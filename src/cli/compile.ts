@@ -1,5 +1,6 @@
 import type { Compiled } from '../model/compiled.ts';
-import { dumpCompiled, dumpIr } from '../model/dump.ts';
+import { dumpCompiled } from '../model/dump.ts';
+import { dumpIr } from '../model/dump-ir.ts';
 import type { Change } from '../model/inputs.ts';
 import type { Frontend } from '../model/ir.ts';
 import { Model } from '../model/model.ts';

@@ -2,9 +2,8 @@ import { apiVersionOf, type KindDefinition } from '../api/kind.ts';
 import { kinds } from '../api/kinds.ts';
 import type { Compiled, Status } from './compiled.ts';
 import type { Condition } from './conditions.ts';
+import { dumpIr, dumpMap, type Plain, placeText } from './dump-ir.ts';
 import type { InputKind, RemoteEndpoint } from './inputs.ts';
-import type { Backend, Endpoint, Frontend, Group, Ir, Port } from './ir.ts';
-import { portSegment } from './keys.ts';
 import type { ModelConfig } from './model-config.ts';
 import type { Problem } from './problem.ts';
 
@@ -12,8 +11,6 @@ import type { Problem } from './problem.ts';
  * The text format of /debug/inputs and /debug/ir, which is that of the golden files: plain values, for YAML or
  * JSON. So what a running controller shows is a test case.
  */
-
-type Plain = Readonly<Record<string, unknown>>;
 
 const definitions: ReadonlyMap<string, KindDefinition> = new Map(Object.entries(kinds));
 
@@ -30,15 +27,6 @@ export function dumpInputs(
     else own.push({ kind, key, ...(value as Plain) });
   }
   return [{ kind: 'Config', ...config }, ...objects, ...own];
-}
-
-/** What data planes see. */
-export function dumpIr({ frontends, backends, nodes }: Ir): Plain {
-  return {
-    frontends: dumpMap(frontends, dumpFrontend),
-    backends: dumpMap(backends, dumpBackend),
-    nodes: dumpMap(nodes, ({ name: _, ...facts }) => facts),
-  };
 }
 
 /** All that the model says. Empty tables are left out. */
@@ -68,54 +56,13 @@ export function dumpCompiled(compiled: Compiled): Plain {
   );
 }
 
-function dumpMap<V>(map: ReadonlyMap<string, V>, dump: (value: V) => unknown): Plain {
-  return Object.fromEntries([...map].map(([key, value]) => [key, dump(value)]));
-}
-
-function dumpFrontend({ generation, names, ttl, vips, ports }: Frontend): Plain {
-  return { generation, names, ttl, vips, ports: Object.fromEntries(ports.map(dumpPort)) };
-}
-
-/** A target as `<weight> <back end>`, or `<weight> rejected`. */
-function dumpPort({ protocol, port, listeners, appProtocol, targets }: Port): readonly [string, Plain] {
-  const dumped = {
-    listeners,
-    ...(appProtocol === undefined ? {} : { appProtocol }),
-    targets: targets.map(({ backend, weight }) => `${weight} ${backend ?? 'rejected'}`),
-  };
-  return [portSegment(protocol, port), dumped];
-}
-
-function dumpBackend({ policy, groups, withheld }: Backend): Plain {
-  return { policy, ...(withheld ? { withheld } : {}), groups: groups.map(dumpGroup) };
-}
-
-function dumpGroup({ endpoints, ...group }: Group): Plain {
-  return { ...group, endpoints: endpoints.map(dumpEndpoint) };
-}
-
-/** `10.1.0.4:8080`, `10.1.0.4|fd00::4 :8080` for two families; then what is not usual. */
-function dumpEndpoint({ addresses, port, health, weight, snat }: Endpoint): string {
-  return [
-    place(addresses, port),
-    ...(health === 'Healthy' ? [] : [health]),
-    ...(weight === 1 ? [] : [`weight ${weight}`]),
-    ...(snat ? ['snat'] : []),
-  ].join(' ');
-}
-
 function dumpRemote({ addresses, port, health, zone }: RemoteEndpoint): string {
   return [
-    place(addresses, port),
+    placeText(addresses, port),
     ...(zone === '' ? [] : [`zone ${zone}`]),
     ...(health === 'Healthy' ? [] : [health]),
   ].join(' ');
 }
-
-const place = (addresses: readonly string[], port: number): string =>
-  addresses.length === 1 && !addresses[0]?.includes(':')
-    ? `${addresses[0]}:${port}`
-    : `${addresses.join('|')} :${port}`;
 
 function dumpStatus({ generation, status }: Status): unknown {
   return compact(status, generation);

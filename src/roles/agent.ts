@@ -1,5 +1,5 @@
 import type { ChannelCredentials } from '@grpc/grpc-js';
-import { dumpIr } from '../model/dump.ts';
+import { dumpIr } from '../model/dump-ir.ts';
 import { UdpReconciler } from '../outputs/conntrack/reconciler.ts';
 import { conntrackTool } from '../outputs/conntrack/tool.ts';
 import { endpointGauge } from '../outputs/metrics/endpoint-gauge.ts';

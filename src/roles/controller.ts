@@ -1,5 +1,6 @@
 import type { Compiled, Touched } from '../model/compiled.ts';
-import { dumpCompiled, dumpInputs, dumpIr, problemText } from '../model/dump.ts';
+import { dumpCompiled, dumpInputs, problemText } from '../model/dump.ts';
+import { dumpIr } from '../model/dump-ir.ts';
 import type { Change } from '../model/inputs.ts';
 import { Model } from '../model/model.ts';
 import type { Problem } from '../model/problem.ts';

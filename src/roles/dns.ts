@@ -1,5 +1,5 @@
 import type { ChannelCredentials } from '@grpc/grpc-js';
-import { dumpIr } from '../model/dump.ts';
+import { dumpIr } from '../model/dump-ir.ts';
 import type { Ir } from '../model/ir.ts';
 import { startDnsServer } from '../outputs/dns/server.ts';
 import { Zone } from '../outputs/dns/zone.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { Verification } from '../../src/cli/verify/hop.ts';
-import { dumpIr } from '../../src/model/dump.ts';
+import { dumpIr } from '../../src/model/dump-ir.ts';
 import { Model } from '../../src/model/model.ts';
 import { readInputs } from '../../src/model/read-inputs.ts';
 import type { ExplainAnswer } from '../../src/roles/controller/api.ts';

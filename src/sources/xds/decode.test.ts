@@ -125,10 +125,10 @@ test('what is rendered is read back as it was', () => {
         const update = { typeUrl, upserts: [{ name, version: '', body }], removals: [], complete: false };
         expect(tables.apply(update)).toEqual([]);
       }
-      const read = tables.snapshot();
+      const read = tables.take().ir;
       const wanted = split(whole);
       for (const table of ['frontends', 'backends', 'nodes'] as const) {
-        expect([...read[table]]).toEqual([...wanted[table]]);
+        expect(new Map<string, unknown>(read[table])).toEqual(wanted[table]);
       }
       expect(tables.hasAssignments).toBe([...whole.backends.values()].every((b) => !b.withheld));
     }),
@@ -265,10 +265,11 @@ test('a refused resource keeps its last value, a removed one is gone', () => {
   expect(apply({ [name]: listener({ ...facts, ttl: -1 }) })).toMatchObject([
     { name, message: expect.stringMatching(/ttl/) },
   ]);
-  expect(tables.snapshot().frontends.get(name)?.ttl).toBe(5);
+  expect(tables.take().ir.frontends.get(name)?.ttl).toBe(5);
   apply({}, [name]);
-  expect(tables.snapshot().frontends.size).toBe(0);
-  expect([...tables.takeTouched().frontends]).toEqual([name]);
+  const { ir, touched } = tables.take();
+  expect(ir.frontends.size).toBe(0);
+  expect([...touched.frontends]).toEqual([name]);
 });
 
 test('an assignment is waited for until it comes or is removed, whatever comes first', () => {
@@ -285,14 +286,14 @@ test('an assignment is waited for until it comes or is removed, whatever comes f
   const empty = (n: string) =>
     codec('envoy.config.endpoint.v3.ClusterLoadAssignment').encode({ cluster_name: n });
   apply(typeUrls.assignment, { a: empty('a') });
-  expect(tables.snapshot().backends.size).toBe(0);
+  expect(tables.take().ir.backends.size).toBe(0);
   apply(typeUrls.cluster, { a: cluster('a'), b: cluster('b') });
   expect(tables.hasAssignments).toBe(false);
-  expect(tables.snapshot().backends.get('b')).toMatchObject({ groups: [], withheld: true });
+  expect(tables.take().ir.backends.get('b')).toMatchObject({ groups: [], withheld: true });
   apply(typeUrls.assignment, {}, ['b']);
   expect(tables.hasAssignments).toBe(true);
-  expect(tables.snapshot().backends.get('b')).not.toHaveProperty('withheld');
+  expect(tables.take().ir.backends.get('b')).not.toHaveProperty('withheld');
   apply(typeUrls.cluster, {}, ['a', 'b']);
-  expect(tables.snapshot().backends.size).toBe(0);
+  expect(tables.take().ir.backends.size).toBe(0);
   expect(tables.hasAssignments).toBe(true);
 });

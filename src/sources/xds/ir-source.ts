@@ -68,7 +68,7 @@ export class IrSource {
   readonly #handlers: IrHandler[] = [];
   readonly #client: AdsClient;
   #facts: Readonly<Record<string, Json>> = {};
-  #ir: Ir = this.#tables.snapshot();
+  #ir: Ir = { frontends: new Map(), backends: new Map(), nodes: new Map() };
   #complete = false;
   #waiting: Waiting[] = [];
   #running = false;
@@ -184,8 +184,8 @@ export class IrSource {
   async #runOnce(): Promise<void> {
     const waiting = this.#waiting;
     this.#waiting = [];
-    this.#ir = this.#tables.snapshot();
-    const touched = this.#tables.takeTouched();
+    const { ir, touched } = this.#tables.take();
+    this.#ir = ir;
     try {
       const results = await Promise.all(this.#handlers.map((handler) => handler(this.#ir, touched)));
       if (results.includes('later')) {

@@ -1,5 +1,4 @@
 import type { Backend, Frontend, Group, Ir, NodeFacts } from '../../model/ir.ts';
-import { SortedMap } from '../../model/sorted-map.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { decodeAssignment, decodeCluster, decodeListener, decodeNodes, type Refused } from './decode.ts';
@@ -19,8 +18,8 @@ const isRefused = (value: object): value is Refused => 'refused' in value;
 
 /** What the server told, put together as an intermediate representation. A refused resource keeps its last value. */
 export class ResourceTables {
-  readonly #frontends = new SortedMap<Frontend>();
-  readonly #backends = new SortedMap<Backend>();
+  readonly #frontends = new Map<string, Frontend>();
+  readonly #backends = new Map<string, Backend>();
   readonly #clusters = new Map<string, Pick<Backend, 'key' | 'policy'>>();
   /** null: it was removed; absent: it has not come. */
   readonly #assignments = new Map<string, readonly Group[] | null>();
@@ -28,22 +27,24 @@ export class ResourceTables {
   readonly #waiting = new Set<string>();
   #nodes: ReadonlyMap<string, NodeFacts> = new Map();
   #touched = newTouched();
+  #snapshot: Ir = { frontends: new Map(), backends: new Map(), nodes: new Map() };
 
   /** Every assignment that a Cluster names has come or been removed. */
   get hasAssignments(): boolean {
     return this.#waiting.size === 0;
   }
 
-  /** A copy: it does not change any more. */
-  snapshot(): Ir {
-    return { frontends: new Map(this.#frontends), backends: new Map(this.#backends), nodes: this.#nodes };
-  }
-
-  /** What changed since the last call. */
-  takeTouched(): TouchedKeys {
+  /** A copy, which does not change any more, and what changed since the last call. */
+  take(): { readonly ir: Ir; readonly touched: TouchedKeys } {
     const touched = this.#touched;
     this.#touched = newTouched();
-    return touched;
+    const { frontends, backends } = this.#snapshot;
+    this.#snapshot = {
+      frontends: touched.frontends.size > 0 ? new Map(this.#frontends) : frontends,
+      backends: touched.backends.size > 0 ? new Map(this.#backends) : backends,
+      nodes: this.#nodes,
+    };
+    return { ir: this.#snapshot, touched };
   }
 
   /** What was taken is not done yet: the next call gives it again. */
