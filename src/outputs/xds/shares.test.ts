@@ -83,7 +83,7 @@ function read(resources: readonly Rendered[]): Ir {
     const upserts = [{ name, version: '', body }];
     expect(tables.apply({ typeUrl, upserts, removals: [], complete: false })).toEqual([]);
   }
-  return tables.snapshot();
+  return tables.take().ir;
 }
 
 interface NodeShares {
