@@ -65,7 +65,7 @@ function compositeMembers(
     const { name } = status;
     if (name !== reader.config.cluster) {
       const missing = problems.filter(({ message }) => message.startsWith(`${name} `)).map(causeOf);
-      return remoteCluster(reader, made, portKey, composite, status, missing);
+      return remoteCluster(reader, made, portKey, { composite, facts }, status, missing);
     }
     const offer = reader.unit(ownOffer, portKey);
     const own = ownCluster(
@@ -105,7 +105,7 @@ function remoteCluster(
   reader: Reader,
   made: Backend,
   portKey: string,
-  composite: string,
+  { composite, facts }: { readonly composite: string; readonly facts: CompositeFacts },
   { name, state, reason, message }: ClusterStatus,
   missing: readonly Cause[],
 ): ClusterExplanation {
@@ -119,7 +119,7 @@ function remoteCluster(
     ref: refOf('CompositeBackend', parseKey(composite)),
     field: 'status.clusters',
     message: `${name}: ${message ?? ''}`,
-    next: nextOf(reason, name, reader.config.cluster),
+    next: nextOf(reason, name, reader.config.cluster, wantedOf(facts, composite, name)),
   };
   return {
     cluster: name,
@@ -135,10 +135,33 @@ function remoteCluster(
   };
 }
 
-function nextOf(reason: string, cluster: string, own: string): string {
+/** Which of a cluster's composites `import` asks for. */
+interface Wanted {
+  /** The one that asks: `<namespace>/<name>`. */
+  readonly by: string;
+  /** `<namespace>/<name>`, sorted. */
+  readonly composites: readonly string[];
+}
+
+function wantedOf(facts: CompositeFacts, by: string, cluster: string): Wanted {
+  const sides = facts.importFrom.filter(({ clusters: { names } }) => !names || names.includes(cluster));
+  return { by, composites: [...new Set(sides.map(({ composite = by }) => composite))].sort() };
+}
+
+/** What the export of a composite of `composites` must say so that `own` gets it. */
+function exportStep({ by, composites }: Wanted, own: string): string {
+  const [first = by, ...more] = composites;
+  const which = more.length === 0 ? first : `one of ${composites.join(', ')}`;
+  const as = composites.every((composite) => composite === by)
+    ? own
+    : `composite ${by} of ${own}, by namespace and name`;
+  return `CompositeBackend ${which} must exist there, with spec.export that admits ${as}`;
+}
+
+function nextOf(reason: string, cluster: string, own: string, wanted: Wanted): string {
   switch (reason) {
     case 'NotOffered':
-      return `in ${cluster}: a CompositeBackend of this namespace and name must exist there, with spec.export that admits ${own}`;
+      return `in ${cluster}: ${exportStep(wanted, own)}`;
     case 'Unreachable':
       return `see what stops packets from this cluster to the pods of ${cluster}, and whether the relay is reached`;
     case 'NoContact':
@@ -175,7 +198,7 @@ function nobodyOffers(reader: Reader, facts: CompositeFacts, composite: string, 
     reason: 'NotOffered',
     field: 'spec.import',
     message: `expected a cluster that offers ${portKey.replace(/^.*\//, '')} of ${composite} to ${own}, found none`,
-    next: `in the cluster that has the endpoints: a CompositeBackend of this namespace and name with this port and spec.export that admits ${own}`,
+    next: `in the cluster that has the endpoints, with this port: ${exportStep(wantedOf(facts, composite, ''), own)}`,
   };
 }
 

@@ -151,6 +151,36 @@ test('cluster not exporting: the one that import names; where nobody is named, t
   );
 });
 
+test('cluster not exporting: the next step says the namespace and name that import names', () => {
+  const gone: [string, string] = ['kind: Contribution\n', 'kind: Nothing\n'];
+  const importing = (from: string): string[] => {
+    const model = modelOf('composite', gone, [
+      'backends:',
+      `import: {from: ${from}}\n  backends: []\n  unused:`,
+    ]);
+    return explain(model, store).causes.flatMap(({ reason, next }) =>
+      reason === 'NotOffered' ? [next] : [],
+    );
+  };
+  expect(importing('[{clusters: {names: [west]}}]')).toEqual([
+    'in west: CompositeBackend shop/store must exist there, with spec.export that admits east',
+  ]);
+  expect(importing('[{clusters: {names: [west]}, namespace: titi, name: api}]')).toEqual([
+    'in west: CompositeBackend titi/api must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
+  ]);
+  expect(
+    importing(
+      '[{clusters: {names: [west]}, name: api}, {clusters: {names: [west]}}, {clusters: {names: [north]}, name: other}]',
+    ),
+  ).toEqual([
+    'in north: CompositeBackend shop/other must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
+    'in west: CompositeBackend one of shop/api, shop/store must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
+  ]);
+  expect(importing('[{name: api}]')).toEqual([
+    'in the cluster that has the endpoints, with this port: CompositeBackend shop/api must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
+  ]);
+});
+
 test('relay down: who is out of touch, and that its endpoints stay', () => {
   const model = modelOf('composite', ['state: Synced, staleSince: 0', 'state: Stale, staleSince: 1']);
   const { causes, works } = explain(model, store);
