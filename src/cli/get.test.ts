@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { Model } from '../model/model.ts';
 import { readInputs } from '../model/read-inputs.ts';
 import { AckTracker } from '../outputs/xds/acks.ts';
-import { controllerApi } from '../roles/controller/api.ts';
+import { certificateLine, controllerApi } from '../roles/controller/api.ts';
 import { type Admin, startAdmin } from '../runtime/admin.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import { runExplain } from './explain.ts';
@@ -30,13 +30,26 @@ async function controller(name: string, ...changes: readonly (readonly [string, 
   const acks = new AckTracker({ head: () => 0 });
   acks.connect('e1');
   acks.setReadyNodes(new Set([...model.all('Node')].map(({ metadata }) => metadata.name)));
-  const relays = () => [{ relay: '172.18.0.10:18100', connected: false }];
+  const day = 86_400_000;
+  const certificate = { from: now - 85 * day, until: now + 5 * day };
+  const relays = () => [
+    { relay: '172.18.0.10:18100', connected: false },
+    { relay: '172.18.0.11:18100', connected: true, certificate: certificateLine(certificate, now) },
+  ];
   const admin = await startAdmin({
     listen: '127.0.0.1:0',
     metrics: new Metrics(),
     ready: () => undefined,
     debug: () => ({}),
-    api: () => controllerApi({ model, acks, relays, now: () => now }),
+    api: () =>
+      controllerApi({
+        model,
+        acks,
+        relays,
+        heardAt: (cluster) => (cluster === 'west' ? now - 41_000 : undefined),
+        certificate: () => ({ from: now - day, until: now + 364 * day }),
+        now: () => now,
+      }),
   });
   admins.push(admin);
   return `127.0.0.1:${admin.port}`;
@@ -66,12 +79,13 @@ test('frontends, backends, clusters and nodes as people read them', async () => 
     NAME        KIND              PORT    CLUSTERS  ENDPOINTS  READY  POLICY  STATE
     shop/store  CompositeBackend  80/TCP  2/2       5          5      Even    west NoContact
 
-    CLUSTER  NETWORK  REGION  PATH    STATE       OFFERS
-    east     n1       eu      own     Synced      1
-    west     n1       us      direct  Stale 41 s  1
+    CLUSTER  NETWORK  REGION  PATH    STATE       OFFERS  HEARD     CERTIFICATE
+    east     n1       eu      own     Synced      1       -         364 d
+    west     n1       us      direct  Stale 41 s  1       41 s ago  -
 
-    RELAY              LINK
-    172.18.0.10:18100  ✖ not connected
+    RELAY              LINK             CERTIFICATE
+    172.18.0.10:18100  ✖ not connected  -
+    172.18.0.11:18100  connected        ⚠ 5 d
 
     NODE  ZONE    READY  AGENT            REFUSES  STATE
     e1    east-a  yes    connected        0        NodeBehind

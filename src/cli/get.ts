@@ -1,5 +1,5 @@
 import type { BackendLine, FrontendLine } from '../model/explain/lists.ts';
-import type { ClustersAnswer } from '../roles/controller/api.ts';
+import type { CertificateLine, ClustersAnswer } from '../roles/controller/api.ts';
 import type { NodeLine } from '../roles/controller/node-lines.ts';
 import { AppError } from '../runtime/errors.ts';
 import { askAdmin } from './ask-admin.ts';
@@ -107,11 +107,20 @@ function clusterTable({ clusters, relays, time }: ClustersAnswer): string {
       ? c.state
       : `${c.state} ${ageText(Date.parse(time) - Date.parse(c.staleSince))}`,
     `${c.offers}`,
+    c.heardAt === undefined ? '-' : `${ageText(Date.parse(time) - Date.parse(c.heardAt))} ago`,
+    certificateText(c.certificate, time),
   ]);
-  const table = textTable(['CLUSTER', 'NETWORK', 'REGION', 'PATH', 'STATE', 'OFFERS'], rows);
+  const table = textTable(
+    ['CLUSTER', 'NETWORK', 'REGION', 'PATH', 'STATE', 'OFFERS', 'HEARD', 'CERTIFICATE'],
+    rows,
+  );
   if (relays.length === 0) return `${table}\n`;
-  const links = relays.map(({ relay, connected }) => [relay, connected ? 'connected' : '✖ not connected']);
-  return `${table}\n\n${textTable(['RELAY', 'LINK'], links)}\n`;
+  const links = relays.map(({ relay, connected, certificate }) => [
+    relay,
+    connected ? 'connected' : '✖ not connected',
+    certificateText(certificate, time),
+  ]);
+  return `${table}\n\n${textTable(['RELAY', 'LINK', 'CERTIFICATE'], links)}\n`;
 }
 
 const nodeTable = (lines: readonly NodeLine[]): string =>
@@ -126,6 +135,14 @@ const nodeTable = (lines: readonly NodeLine[]): string =>
       n.state,
     ]),
   )}\n`;
+
+/** What is left of it: `364 d`, `⚠ 5 d`, `✖ ended`. */
+function certificateText(certificate: CertificateLine | undefined, time: string): string {
+  if (!certificate) return '-';
+  const left = Date.parse(certificate.until) - Date.parse(time);
+  if (left <= 0) return '✖ ended';
+  return certificate.endsSoon ? `⚠ ${ageText(left)}` : ageText(left);
+}
 
 /** `41 s`, `12 min`, `5 h`, `3 d`. */
 function ageText(ms: number): string {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { PeerRole } from '../runtime/identity.ts';
 import { parseDuration, parseLabel, parseNamespaces } from './relay-certificate-values.ts';
 import { flagsCommand } from './settings-command.ts';
-import { relayCertificateSettings, relayInitSettings } from './settings-table.ts';
+import { relayCertificateSettings, relayInitSettings, relayRevokeSettings } from './settings-table.ts';
 
 /** `causeway relay init`. */
 export function relayInitCommand(): Command {
@@ -39,6 +39,24 @@ export function relayCertificateCommand(): Command {
         dns: s.list('dns'),
         ips: s.list('ip'),
         out: s.text('out'),
+      });
+    },
+  });
+}
+
+/** `causeway relay revoke`. */
+export function relayRevokeCommand(): Command {
+  return flagsCommand({
+    name: 'revoke',
+    description: 'add certificates to the list of revoked ones that relays and controllers follow',
+    settings: relayRevokeSettings,
+    run: async (s) => {
+      const { runRelayRevoke } = await import('./relay-revoke.ts');
+      process.exitCode = await runRelayRevoke({
+        members: s.text('members'),
+        serials: s.list('serial'),
+        certificates: s.list('certificate'),
+        reason: s.text('reason'),
       });
     },
   });

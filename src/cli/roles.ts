@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { relayCertificateCommand, relayInitCommand } from './relay-commands.ts';
+import { relayCertificateCommand, relayInitCommand, relayRevokeCommand } from './relay-commands.ts';
 import type { Settings } from './setting.ts';
 import { settingsCommand } from './settings-command.ts';
 import { agentSettings, controllerSettings, dnsSettings, relaySettings } from './settings-table.ts';
@@ -18,6 +18,7 @@ export function controllerCommand(): Command {
     settings: controllerSettings,
     run: async (s) => {
       const { runController } = await import('../roles/controller.ts');
+      const revoked = s.optional('revoked');
       await runController({
         ...common(s),
         cluster: s.text('cluster'),
@@ -31,6 +32,7 @@ export function controllerCommand(): Command {
         listen: s.text('listen'),
         relays: s.list('relay'),
         auditIntervalMs: s.milliseconds('audit-interval'),
+        ...(revoked === undefined ? {} : { revoked }),
       });
     },
   });
@@ -97,5 +99,6 @@ export function relayCommand(): Command {
   })
     .enablePositionalOptions()
     .addCommand(relayInitCommand())
-    .addCommand(relayCertificateCommand());
+    .addCommand(relayCertificateCommand())
+    .addCommand(relayRevokeCommand());
 }

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { parseHostPort } from '../runtime/host-port.ts';
 import { logLevels } from '../runtime/log.ts';
 import { dnsLabel, dnsSubdomain, topologyName } from '../runtime/name-patterns.ts';
+import { parseSerial } from '../runtime/revocations.ts';
 import { parseCidr } from '../wire/address.ts';
 import { parseName } from '../wire/dns/name.ts';
 import { parseDuration, parseLabel, parseNamespaces } from './relay-certificate-values.ts';
@@ -96,6 +97,15 @@ export const isDuration: Check = expecting(
 );
 
 /** Of a host in a certificate. */
+export const isSerial: Check = expecting(
+  'up to 40 hexadecimal digits',
+  (text) => parseSerial(text) !== undefined,
+);
+
+export const isReason: Check = expecting('at most 200 characters in one line', (text) =>
+  /^[^\p{Cc}]{0,200}$/u.test(text),
+);
+
 export const isHostName: Check = expecting('a DNS name in lower case, perhaps with *. before it', (text) =>
   dnsSubdomain.test(text.replace(/^\*\./, '')),
 );

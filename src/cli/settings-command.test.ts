@@ -176,6 +176,10 @@ const values: Readonly<Record<string, { is: string; not: readonly string[]; but:
   node: { is: name, not: ['Node', 'a_b', 'a..b'], but: ['e1', 'e1.example'] },
   name: { is: label, not: ['Hub', 'a.b'], but: ['hub'] },
   members: { is: path, not: ['a\0b'], but: ['members.yaml'] },
+  serial: { is: 'up to 40 hexadecimal digits', not: ['xyz', '0x'], but: ['5F:03', '0x5f03'] },
+  certificate: { is: path, not: ['a\0b'], but: ['tls.crt'] },
+  reason: { is: 'at most 200 characters in one line', not: ['a\nb', 'x'.repeat(201)], but: ['lost'] },
+  revoked: { is: path, not: ['a\0b'], but: ['members.yaml'] },
   output: { is: 'table, json or yaml', not: ['xml', 'JSON'], but: ['json'] },
   out: { is: path, not: ['a\0b'], but: ['x'] },
   role: { is: 'controller, relay, agent, dns or admin', not: ['root'], but: ['dns'] },
@@ -206,6 +210,7 @@ const commands: readonly { command: string; table: readonly Setting[]; flagsOnly
   { command: 'compile', table: tables.compileSettings },
   { command: 'relay init', table: tables.relayInitSettings, flagsOnly: true },
   { command: 'relay certificate', table: tables.relayCertificateSettings, flagsOnly: true },
+  { command: 'relay revoke', table: tables.relayRevokeSettings, flagsOnly: true },
 ];
 
 const goodValue = (command: string, { name: setting }: Setting): string =>

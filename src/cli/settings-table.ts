@@ -14,7 +14,9 @@ import {
   isLogLevel,
   isNamespaces,
   isPath,
+  isReason,
   isSeconds,
+  isSerial,
   isTarget,
   isTopologyName,
   isZone,
@@ -157,6 +159,12 @@ export const controllerSettings: readonly Setting[] = [
   controllerName,
   listen('host:port', 'xDS for agents, dns and other data planes', '127.0.0.1:18000'),
   { name: 'relay', value: 'host:port', help: 'a relay to dial', check: isTarget, list: true },
+  {
+    name: 'revoked',
+    value: 'file',
+    help: 'YAML with a list `revoked` of certificates that are not taken any more, followed live',
+    check: isPath,
+  },
   auditInterval('how often statuses and claims are compared with what was written'),
   ...tls,
   ...operations,
@@ -196,7 +204,7 @@ export const relaySettings: readonly Setting[] = [
   {
     name: 'members',
     value: 'file',
-    help: 'YAML list of member clusters, followed live',
+    help: 'YAML list of member clusters and of revoked certificates, followed live',
     check: isPath,
     required: true,
   },
@@ -271,4 +279,29 @@ export const relayCertificateSettings: readonly Setting[] = [
   },
   { name: 'ip', value: 'address', help: 'an IP address in it', check: isAddress, list: true },
   { name: 'out', value: 'dir', help: 'where the files go', check: isPath, required: true },
+];
+
+export const relayRevokeSettings: readonly Setting[] = [
+  {
+    name: 'members',
+    value: 'file',
+    help: 'the file that relays (--members) or controllers (--revoked) follow',
+    check: isPath,
+    required: true,
+  },
+  {
+    name: 'serial',
+    value: 'hex',
+    help: 'serial number of a certificate; may be given several times',
+    check: isSerial,
+    list: true,
+  },
+  {
+    name: 'certificate',
+    value: 'file',
+    help: 'a certificate, PEM; may be given several times',
+    check: isPath,
+    list: true,
+  },
+  { name: 'reason', value: 'text', help: 'for people', check: isReason, default: '' },
 ];

@@ -8,7 +8,9 @@ import { readProgrammed } from '../outputs/status/programmed.ts';
 import type { XdsServer } from '../outputs/xds/server.ts';
 import { Admission } from '../runtime/admission.ts';
 import { CertificateWatch } from '../runtime/certificate-watch.ts';
+import { FollowedFile } from '../runtime/followed-file.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
+import { parseRevokedFile } from '../runtime/revocations.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import type { FieldPlaces } from '../sources/file/field-places.ts';
@@ -49,9 +51,11 @@ export interface ControllerOptions extends RoleOptions {
   /** How often statuses and claims are compared with what was written; longer where that takes long. */
   readonly auditIntervalMs: number;
   readonly tls: TlsFiles;
+  /** Path of a YAML file with a list `revoked`; absent: nobody is. */
+  readonly revoked?: string;
 }
 
-/** Runs until SIGINT or SIGTERM. Throws E_USAGE, E_TLS_LOAD, E_STATE_WRITE or E_LISTEN. */
+/** Runs until SIGINT or SIGTERM. Throws E_USAGE, E_FILE_READ, E_TLS_LOAD, E_STATE_WRITE or E_LISTEN. */
 export async function runController(options: ControllerOptions): Promise<void> {
   const { cluster, set } = options;
   await runRole('controller', options, { cluster, set }, (context) =>
@@ -81,6 +85,18 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const push = (changes: readonly Change[]): void => loop.push(changes);
   const certificates = new CertificateWatch({ ...context, own: tls.cert });
   const admission = new Admission({ ...context, certificates });
+  const revoked =
+    options.revoked === undefined
+      ? undefined
+      : new FollowedFile({
+          path: options.revoked,
+          what: 'the list of revoked certificates',
+          parse: parseRevokedFile,
+          required: true,
+          clock,
+          log,
+          onContent: (list) => admission.setRevoked(list),
+        });
   const propagation = new Propagation({ cluster, clock, metrics });
   const xds = new ControllerXds({
     ...options,
@@ -171,6 +187,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   });
   let server: XdsServer | undefined;
   lifecycle.add('certificates', () => admission.close());
+  lifecycle.add('revoked', () => revoked?.close());
   lifecycle.add('claims', () => claims.close());
   lifecycle.add('statuses', () => statuses.close());
   lifecycle.add('relays', () => links?.close());
@@ -204,7 +221,9 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     api: controllerApi({
       model,
       acks: xds.acks,
-      relays: () => links?.states ?? [],
+      relays: () => links?.states(clock.now()) ?? [],
+      heardAt: (name) => links?.source.heardAt(name),
+      certificate: () => certificates.own,
       now: () => clock.now(),
     }),
     close: () => lifecycle.close(),

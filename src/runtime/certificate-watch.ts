@@ -19,10 +19,13 @@ const hourMs = 3_600_000;
 const monthMs = 30 * 24 * hourMs;
 const share = 0.2;
 
-/**
- * When our own certificate and those of peers end: a metric, and a line of the log where one of them ends soon: in
- * less than 30 days, and in less than a fifth of the time for which it was issued.
- */
+/** In less than 30 days, and in less than a fifth of the time for which it was issued. */
+export function endsSoon({ from, until }: Validity, now: number): boolean {
+  const left = until - now;
+  return left < monthMs && left < (until - from) * share;
+}
+
+/** When our own certificate and those of peers end: a metric, and a line of the log where one of them ends soon. */
 export class CertificateWatch {
   readonly #options: CertificateWatchOptions;
   /** Of connections that are open, by peer; and the last one of servers that we dial. */
@@ -70,6 +73,16 @@ export class CertificateWatch {
     this.#warn(certificate.name, certificate);
   }
 
+  /** Our own; undefined: it was never readable. */
+  get own(): Validity | undefined {
+    try {
+      this.#own = readPeerCertificate(new X509Certificate(readFileSync(this.#options.own)).raw);
+    } catch {
+      // It is being replaced: the last one is in force.
+    }
+    return this.#own;
+  }
+
   close(): void {
     this.#cancel();
   }
@@ -81,12 +94,8 @@ export class CertificateWatch {
 
   /** Of several certificates of a peer the one that ends first. */
   *#all(): Generator<readonly [peer: string, validity: Validity]> {
-    try {
-      this.#own = readPeerCertificate(new X509Certificate(readFileSync(this.#options.own)).raw);
-    } catch {
-      // It is being replaced: the last one is in force.
-    }
-    if (this.#own) yield ['own', this.#own];
+    const { own } = this;
+    if (own) yield ['own', own];
     yield* this.#dialled;
     for (const [peer, all] of this.#open) {
       const [first] = [...all].sort((a, b) => a.until - b.until);
@@ -94,9 +103,11 @@ export class CertificateWatch {
     }
   }
 
-  #warn(peer: string, { from, until }: Validity): void {
-    const left = until - this.#options.clock.now();
-    if (left >= monthMs || left >= (until - from) * share || this.#warned.get(peer) === until) return;
+  #warn(peer: string, validity: Validity): void {
+    const { until } = validity;
+    const now = this.#options.clock.now();
+    if (!endsSoon(validity, now) || this.#warned.get(peer) === until) return;
+    const left = until - now;
     this.#warned.set(peer, until);
     const fields = { peer, until: new Date(until).toISOString(), hours: Math.round(left / hourMs) };
     this.#options.log.warn(fields, left > 0 ? 'a certificate ends soon' : 'a certificate has ended');

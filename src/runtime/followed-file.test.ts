@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-const follow = (clock: ManualClock, log: Log, lists: string[][]) =>
+const follow = (clock: ManualClock, log: Log, lists: string[][], required = false) =>
   new FollowedFile({
     path,
     what: 'the list',
@@ -26,6 +26,7 @@ const follow = (clock: ManualClock, log: Log, lists: string[][]) =>
     },
     clock,
     log,
+    required,
     onContent: (list) => void lists.push(list),
   });
 
@@ -73,5 +74,20 @@ test('half a file that reads as a shorter list takes nobody away', () => {
     ['east', 'west'],
     ['east', 'west', 'north'],
   ]);
+  file.close();
+});
+
+test('a file that is required must be usable at the start, and then keeps its last good content as well', () => {
+  const clock = new ManualClock();
+  const lists: string[][] = [];
+  const start = () => follow(clock, silentLog, lists, true);
+  expect(start).toThrow(`${path}: the list cannot be used: ENOENT`);
+  writeFileSync(path, 'list: {}');
+  expect(start).toThrow(`${path}: the list cannot be used: list: expected a list`);
+  writeFileSync(path, 'list: [east]');
+  const file = start();
+  rmSync(path);
+  clock.advance(2_000);
+  expect(lists).toEqual([['east']]);
   file.close();
 });

@@ -16,6 +16,8 @@ export interface FollowedFileOptions<T> {
   readonly clock: Clock;
   readonly log: Log;
   readonly onContent: (content: T) => void;
+  /** Without a first content there is none to keep: throws E_FILE_READ or E_USAGE. Default: it may come later. */
+  readonly required?: boolean;
 }
 
 /** The value of a YAML document, its scalars being texts. Throws E_USAGE. */
@@ -42,11 +44,22 @@ export class FollowedFile<T> {
 
   constructor(options: FollowedFileOptions<T>) {
     this.#options = options;
+    if (options.required) this.#require();
     this.#poll();
   }
 
   close(): void {
     this.#cancel?.();
+  }
+
+  #require(): void {
+    const { path, parse, what } = this.#options;
+    try {
+      parse(readTexts(readFileSync(path, 'utf8')));
+    } catch (cause) {
+      const code = cause instanceof AppError ? cause.code : 'E_FILE_READ';
+      throw new AppError(code, `${path}: ${what} cannot be used: ${messageOf(cause)}`, { cause });
+    }
   }
 
   #poll(): void {

@@ -52,6 +52,11 @@ export class RenewedClient implements Dialer {
     return this.#current.client;
   }
 
+  /** What the server proved on the connection that is in use; undefined: there was none yet. */
+  get server(): PeerCertificate | undefined {
+    return this.#current.server;
+  }
+
   onRenewed(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

@@ -40,6 +40,10 @@ export function parseRevocations(list: unknown): readonly Revocation[] {
   return (list as unknown[]).map((entry, i) => parseEntry(entry, `revoked[${i}]`));
 }
 
+/** The `revoked:` list of a file that may hold more. Throws E_USAGE. */
+export const parseRevokedFile = (value: unknown): readonly Revocation[] =>
+  parseRevocations((value as { revoked?: unknown } | null | undefined)?.revoked);
+
 function parseEntry(entry: unknown, at: string): Revocation {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) throw wrong(at, 'fields', entry);
   const unknown = Object.keys(entry).find((key) => !fields.includes(key));

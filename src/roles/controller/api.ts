@@ -1,20 +1,49 @@
 import { explain } from '../../model/explain/explain.ts';
 import type { Cause, Explanation } from '../../model/explain/explanation.ts';
-import { listBackends, listClusters, listFrontends } from '../../model/explain/lists.ts';
+import { type ClusterLine, listBackends, listClusters, listFrontends } from '../../model/explain/lists.ts';
 import type { Model } from '../../model/model.ts';
 import type { AckTracker, NodeHolding } from '../../outputs/xds/acks.ts';
 import type { Api } from '../../runtime/admin.ts';
+import { endsSoon } from '../../runtime/certificate-watch.ts';
 import { type NodeLine, nodeLines } from './node-lines.ts';
 
 export interface RelayLine {
   readonly relay: string;
   readonly connected: boolean;
+  /** Absent: none was proved yet. */
+  readonly certificate?: CertificateLine;
+}
+
+export interface CertificateLine {
+  /** RFC 3339. */
+  readonly until: string;
+  readonly endsSoon: boolean;
+}
+
+export const certificateLine = (
+  certificate: { readonly from: number; readonly until: number },
+  now: number,
+): CertificateLine => ({
+  until: new Date(certificate.until).toISOString(),
+  endsSoon: endsSoon(certificate, now),
+});
+
+/** A cluster of `/api/clusters`. */
+interface ContactLine extends ClusterLine {
+  /** The last heartbeat that came, RFC 3339. Absent: none came to this process, or it is this cluster. */
+  readonly heardAt?: string;
+  /** Our own: others' are not told to us. */
+  readonly certificate?: CertificateLine;
 }
 
 export interface ControllerApiOptions {
   readonly model: Model;
   readonly acks: AckTracker;
   readonly relays: () => readonly RelayLine[];
+  /** When the last heartbeat of a cluster came; undefined: never. */
+  readonly heardAt: (cluster: string) => number | undefined;
+  /** Our own. */
+  readonly certificate: () => { readonly from: number; readonly until: number } | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -27,19 +56,20 @@ export interface ExplainAnswer extends Explanation {
 
 /** `/api/clusters`. */
 export interface ClustersAnswer {
-  readonly clusters: ReturnType<typeof listClusters>;
+  readonly clusters: readonly ContactLine[];
   readonly relays: readonly RelayLine[];
   /** Of the answer, RFC 3339. */
   readonly time: string;
 }
 
 /** The pages that `causeway get` and `causeway explain` print, and that scripts may read. */
-export function controllerApi({ model, acks, relays, now }: ControllerApiOptions): Api {
+export function controllerApi(options: ControllerApiOptions): Api {
+  const { model, acks, relays, now } = options;
   return {
     frontends: () => listFrontends(model),
     backends: () => listBackends(model),
     clusters: (): ClustersAnswer => ({
-      clusters: listClusters(model),
+      clusters: listClusters(model).map((line) => withContact(line, options)),
       relays: relays(),
       time: new Date(now()).toISOString(),
     }),
@@ -50,6 +80,16 @@ export function controllerApi({ model, acks, relays, now }: ControllerApiOptions
         relays: relays(),
         node: query.get('node') ?? undefined,
       }),
+  };
+}
+
+function withContact(line: ClusterLine, { heardAt, certificate, now }: ControllerApiOptions): ContactLine {
+  const own = line.own ? certificate() : undefined;
+  const heard = line.own ? undefined : heardAt(line.cluster);
+  return {
+    ...line,
+    ...(heard === undefined ? {} : { heardAt: new Date(heard).toISOString() }),
+    ...(own ? { certificate: certificateLine(own, now()) } : {}),
   };
 }
 

@@ -12,7 +12,7 @@ import { DialCredentials } from '../../runtime/tls.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
 import { type LoadedPeers, loadPeers, PeerFile } from '../../sources/relay/peer-file.ts';
 import { RelaySource } from '../../sources/relay/relay-source.ts';
-import type { RelayLine } from './api.ts';
+import { certificateLine, type RelayLine } from './api.ts';
 
 export interface ControllerRelaysOptions {
   readonly set: string;
@@ -113,9 +113,12 @@ export class ControllerRelays {
     if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports, touched?.exports, seen);
   }
 
-  /** Which relays are heard now. */
-  get states(): readonly RelayLine[] {
-    return this.source.states;
+  /** Which relays are heard now, and when the certificates that they proved end. */
+  states(now: number): readonly RelayLine[] {
+    return this.source.states.map((line, i) => {
+      const server = this.#clients[i]?.server;
+      return server ? { ...line, certificate: certificateLine(server, now) } : line;
+    });
   }
 
   async close(): Promise<void> {

@@ -142,6 +142,11 @@ export class RelaySource {
     return this.#incomplete.size === 0;
   }
 
+  /** When the last heartbeat of a cluster came to this process, epoch milliseconds; undefined: never. */
+  heardAt(cluster: string): number | undefined {
+    return this.#bestLink(cluster)?.contents.origins.get(cluster)?.heardAt || undefined;
+  }
+
   /** One for each relay, in their order. */
   dial(dialers: readonly Dialer[], random: () => number): void {
     this.#links.forEach((link, i) => {
