@@ -22,10 +22,11 @@ const takesApi = {
 const grant = { export: { to: [{ clusters: { names: ['east'] }, namespace: 'shop', name: 'front' }] } };
 const from = (...names: string[]) => ({ import: { from: [{ clusters: { names } }] } });
 const to = (...names: string[]) => ({ export: { to: [{ clusters: { names } }] } });
+const toProd = { export: { to: [{ clusters: { matchLabels: { env: 'prod' } } }] } };
 
 const world = caseWorld({
   clusters: {
-    east: { nodes: ['e1'], dataPlane: true },
+    east: { nodes: ['e1'], dataPlane: true, labels: { env: 'prod' } },
     west: { nodes: ['w1'] },
     north: { nodes: ['n1'], dataPlane: true },
   },
@@ -41,8 +42,11 @@ const world = caseWorld({
     for (const cluster of [west, north]) cluster.objects.write('web.yaml', ...providerOf('web'));
     // C6
     west.objects.write('solo.yaml', ...providerOf('solo', to('east')));
-    for (const cluster of [east, north])
+    west.objects.write('gold.yaml', ...providerOf('gold', toProd));
+    for (const cluster of [east, north]) {
       cluster.objects.write('solo.yaml', ...consumerOf('solo', from('west')));
+      cluster.objects.write('gold.yaml', ...consumerOf('gold', from('west')));
+    }
     await Promise.all([
       w.addClient('east', 'e1'),
       w.addClient('north', 'n1'),
@@ -51,6 +55,7 @@ const world = caseWorld({
       w.addPods('west', 'web', ['w1']),
       w.addPods('north', 'web', ['n1']),
       w.addPods('west', 'solo', ['w1']),
+      w.addPods('west', 'gold', ['w1']),
     ]);
   },
 });
@@ -76,14 +81,14 @@ async function refuses(cluster: string, node: string, name: string): Promise<voi
 }
 
 /** A controller of `cluster` that asks the relay for everything there could be. */
-async function capture(cluster: string): Promise<XdsCapture> {
+async function capture(cluster: string, labels: Readonly<Record<string, string>> = {}): Promise<XdsCapture> {
   const globs = (type: string): string[] =>
-    ['shop/front', 'shop/solo', 'shop/web', 'titi/api'].map(
+    ['shop/front', 'shop/gold', 'shop/solo', 'shop/web', 'titi/api'].map(
       (name) => `xdstp://demo/${type.split('/')[1]}/v1/${name}/tcp-80/*`,
     );
   return new XdsCapture({
     address: relayAddress,
-    tls: await world().plane.certificate(cluster, 'controller', { network: 'n1' }),
+    tls: await world().plane.certificate(cluster, 'controller', { network: 'n1', labels }),
     server: 'relay',
     names: {
       [typeUrls.cluster]: [...globs(typeUrls.cluster), '*'],
@@ -176,7 +181,7 @@ test('C6 what is exported to one cluster resolves there; another is refused, and
     await until('everything is answered', () => {
       for (const secret of secrets) expect(east.text).toContain(secret);
       expect([...north.answered].filter((name) => name.includes('/tcp-80/')).length).toBeGreaterThanOrEqual(
-        8,
+        10,
       );
       // What it may have did come.
       expect(north.text).toContain(podsOf('west', 'web')[0]?.ip);
@@ -190,5 +195,46 @@ test('C6 what is exported to one cluster resolves there; another is refused, and
   } finally {
     east.close();
     north.close();
+  }
+});
+
+test('C6 export by labels: what the certificate says lets a cluster in, and nothing else does', async () => {
+  const w = world();
+  const ip = podsOf('west', 'gold')[0]?.ip as string;
+  const vip = await w.programmed('east', 'gold');
+  await standing('east', 'gold', 'west', 'Synced Synced');
+  await w.leadsTo('east', vip, [`${ip}:8080`]);
+  const traffic = await Traffic.start(client('east', 'e1'), { host: vip, port: 80 });
+  const [without, with_] = [await capture('north'), await capture('north', { env: 'prod' })];
+  try {
+    await standing('north', 'gold', 'west', 'NotOffered NotOffered');
+    await refuses('north', 'n1', 'gold');
+    await until('everything is answered', () => {
+      expect(with_.text).toContain(ip);
+      expect([...without.answered].filter((name) => name.includes('/shop/gold/'))).toHaveLength(2);
+    });
+    for (const secret of [ip, '/gold/tcp-80/west', 'matchLabels'])
+      expect(without.text, secret).not.toContain(secret);
+
+    // The same process, with a certificate that says the label.
+    await w.plane.renew('north controller', { labels: { env: 'prod' } });
+    await standing('north', 'gold', 'west', 'Synced Synced');
+    await w.leadsTo('north', await w.programmed('north', 'gold'), [`${ip}:8080`]);
+    // And one without it again, the one that says it being revoked: the offer leaves at once.
+    const { serial } = w.plane.certificateOf('north controller');
+    await w.plane.renew('north controller');
+    w.plane.setMembers(w.network.clusters.keys(), [{ serial }]);
+    await standing('north', 'gold', 'west', 'NotOffered NotOffered');
+    await refuses('north', 'n1', 'gold');
+
+    // The exporter takes it back from who has the label.
+    w.cluster('west').objects.write('gold.yaml', ...providerOf('gold', to()));
+    await traffic.stop();
+    await standing('east', 'gold', 'west', 'NotOffered NotOffered');
+    await refuses('east', 'e1', 'gold');
+  } finally {
+    without.close();
+    with_.close();
+    w.plane.setMembers(w.network.clusters.keys());
   }
 });

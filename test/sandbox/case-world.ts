@@ -23,6 +23,8 @@ export interface ClusterSetup {
   /** Runs dns and an agent on every node; default: the controller only. */
   readonly dataPlane?: boolean;
   readonly networkId?: string;
+  /** Of its controller's certificate. */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 export interface CaseOptions {
@@ -62,7 +64,11 @@ export class CaseWorld {
       logs: '/run/causeway/case/log',
       onDeath: (name, how, lines) => deaths.push([`${name}: ${how}`, ...lines].join('\n  ')),
     });
-    const world = new CaseWorld(network, await ControlPlane.create(network, flags), supervisor, deaths);
+    const labels = Object.fromEntries(
+      Object.entries(clusters).map(([name, setup]) => [name, setup.labels ?? {}]),
+    );
+    const plane = await ControlPlane.create(network, flags, labels);
+    const world = new CaseWorld(network, plane, supervisor, deaths);
     try {
       for (const [name, { nodes }] of Object.entries(clusters)) {
         for (const node of nodes) await world.cluster(name).addNode(node);

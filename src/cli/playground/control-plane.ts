@@ -1,6 +1,9 @@
-import { join } from 'node:path';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { CaFolder } from '../../runtime/ca-folder.ts';
 import type { PeerRole } from '../../runtime/identity.ts';
+import { type PeerCertificate, readPeerCertificate } from '../../runtime/peer-certificate.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
 import { wanAddress, wanHosts } from './address-plan.ts';
 import type { Cluster } from './cluster.ts';
@@ -20,36 +23,82 @@ const day = 86_400_000;
 /** More flags, for every process of a role. */
 export type RoleFlags = Partial<Record<'controller' | 'dns' | 'agent', readonly string[]>>;
 
+interface CertificateOptions {
+  readonly node?: string;
+  readonly region?: string;
+  readonly network?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Milliseconds of validity. */
+  readonly ttl?: number;
+}
+
+interface Issued {
+  readonly files: TlsFiles;
+  readonly cluster: string;
+  readonly role: PeerRole;
+  readonly more: CertificateOptions;
+}
+
+/** Labels of clusters, as the certificates of their controllers say them. */
+type ClusterLabels = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
 /** Command lines of the control plane's processes, each with a certificate of its own. */
 export class ControlPlane {
   readonly #folder: string;
   readonly #ca: CaFolder;
   readonly #flags: RoleFlags;
   readonly #members: ObjectFolder;
+  readonly #labels: ClusterLabels;
+  /** By the name of the process. */
+  readonly #issued = new Map<string, Issued>();
   #certificates = 0;
 
-  private constructor(folder: string, ca: CaFolder, flags: RoleFlags) {
+  private constructor(folder: string, ca: CaFolder, flags: RoleFlags, labels: ClusterLabels) {
     this.#folder = folder;
     this.#ca = ca;
     this.#flags = flags;
+    this.#labels = labels;
     this.#members = new ObjectFolder(join(folder, 'relay'));
   }
 
   /** Makes the set's certificate authority under the network's root. */
-  static async create(world: Network, flags: RoleFlags = {}): Promise<ControlPlane> {
+  static async create(
+    world: Network,
+    flags: RoleFlags = {},
+    labels: ClusterLabels = {},
+  ): Promise<ControlPlane> {
     const folder = join(world.root, 'set');
     const { ca } = await CaFolder.init(join(folder, 'ca'), set, Date.now());
-    return new ControlPlane(folder, ca, flags);
+    return new ControlPlane(folder, ca, flags, labels);
   }
 
-  /** The clusters whose controllers the relay takes; it follows the list. */
-  setMembers(clusters: Iterable<string>): void {
-    this.#members.write('members.yaml', { members: [...clusters].map((cluster) => ({ cluster })) });
+  /** The clusters whose controllers the relay takes, and certificates that it does not; it follows the list. */
+  setMembers(clusters: Iterable<string>, revoked: readonly object[] = []): void {
+    const members = [...clusters].map((cluster) => ({ cluster }));
+    this.#members.write('members.yaml', { members, ...(revoked.length > 0 ? { revoked } : {}) });
+  }
+
+  /** Replaces the certificate of a process that was started, by one with these properties instead. */
+  async renew(process: string, change: Pick<CertificateOptions, 'labels' | 'ttl'> = {}): Promise<void> {
+    const { files, cluster, role, more } = this.#issuedTo(process);
+    await this.#issueInto(dirname(files.cert), cluster, role, { ...more, ...change });
+  }
+
+  /** Of the certificate that a process has now. */
+  certificateOf(process: string): PeerCertificate {
+    const { cert } = this.#issuedTo(process).files;
+    return readPeerCertificate(new X509Certificate(readFileSync(cert)).raw);
+  }
+
+  #issuedTo(process: string): Issued {
+    const issued = this.#issued.get(process);
+    if (!issued) throw new Error(`no certificate was issued to ${process}`);
+    return issued;
   }
 
   async relay(world: Network): Promise<ProcessSpec> {
     this.setMembers(world.clusters.keys());
-    const tls = await this.certificate('hub', 'relay');
+    const tls = await this.#own('relay', 'hub', 'relay');
     return {
       name: 'relay',
       host: world.hub,
@@ -75,9 +124,11 @@ export class ControlPlane {
   async controller(cluster: Cluster): Promise<ProcessSpec> {
     const host = cluster.plan.control.v4;
     const { region, networkId } = cluster;
-    const tls = await this.certificate(cluster.name, 'controller', { region, network: networkId });
+    const name = `${cluster.name} controller`;
+    const labels = this.#labels[cluster.name] ?? {};
+    const tls = await this.#own(name, cluster.name, 'controller', { region, network: networkId, labels });
     return {
-      name: `${cluster.name} controller`,
+      name,
       host: cluster.control,
       readyUrl: `http://${host}:9101/readyz`,
       command: [
@@ -93,9 +144,10 @@ export class ControlPlane {
 
   async dns(cluster: Cluster): Promise<ProcessSpec> {
     const host = cluster.plan.control.v4;
-    const tls = await this.certificate(cluster.name, 'dns');
+    const name = `${cluster.name} dns`;
+    const tls = await this.#own(name, cluster.name, 'dns');
     return {
-      name: `${cluster.name} dns`,
+      name,
       host: cluster.control,
       readyUrl: `http://${host}:9102/readyz`,
       command: [
@@ -109,9 +161,10 @@ export class ControlPlane {
   async agent(cluster: Cluster, nodeName: string): Promise<ProcessSpec> {
     const node = cluster.node(nodeName);
     const host = node.address.v4;
-    const tls = await this.certificate(cluster.name, 'agent', { node: nodeName });
+    const name = `${cluster.name} agent ${nodeName}`;
+    const tls = await this.#own(name, cluster.name, 'agent', { node: nodeName });
     return {
-      name: `${cluster.name} agent ${nodeName}`,
+      name,
       host: node.namespace,
       readyUrl: `http://${host}:9103/readyz`,
       command: [
@@ -123,24 +176,32 @@ export class ControlPlane {
   }
 
   /** Issues a certificate, in a folder of its own. */
-  certificate(
-    cluster: string,
-    role: PeerRole,
-    more: { node?: string; region?: string; network?: string } = {},
-  ): Promise<TlsFiles> {
+  certificate(cluster: string, role: PeerRole, more: CertificateOptions = {}): Promise<TlsFiles> {
     const name = [cluster, role, more.node].filter(Boolean).join('-');
     const out = join(this.#folder, 'tls', `${name}-${this.#certificates++}`);
-    return this.#ca.issueInto(out, {
-      cluster,
-      role,
-      ...(more.node === undefined ? {} : { node: more.node }),
-      labels: {},
-      namespaces: ['*'],
-      region: more.region ?? '',
-      network: more.network ?? '',
-      ttl: day,
-      now: Date.now(),
-    });
+    return this.#issueInto(out, cluster, role, more);
+  }
+
+  async #own(
+    process: string,
+    cluster: string,
+    role: PeerRole,
+    more: CertificateOptions = {},
+  ): Promise<TlsFiles> {
+    const files = await this.certificate(cluster, role, more);
+    this.#issued.set(process, { files, cluster, role, more });
+    return files;
+  }
+
+  #issueInto(
+    out: string,
+    cluster: string,
+    role: PeerRole,
+    { node, region = '', network = '', labels = {}, ttl = day }: CertificateOptions,
+  ): Promise<TlsFiles> {
+    const named = node === undefined ? {} : { node };
+    const bound = { labels, namespaces: ['*'], region, network };
+    return this.#ca.issueInto(out, { cluster, role, ...named, ...bound, ttl, now: Date.now() });
   }
 }
 
