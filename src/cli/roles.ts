@@ -94,6 +94,7 @@ export function relayCommand(): Command {
         name: s.text('name'),
         members: s.text('members'),
         listen: s.text('listen'),
+        relays: s.list('relay'),
       });
     },
   })

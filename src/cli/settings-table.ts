@@ -209,6 +209,7 @@ export const relaySettings: readonly Setting[] = [
     required: true,
   },
   listen('host:port', 'where members dial in', ':18100'),
+  { name: 'relay', value: 'host:port', help: 'a relay to dial, as its member', check: isTarget, list: true },
   ...tls,
   ...operations,
 ];

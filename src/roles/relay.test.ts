@@ -210,7 +210,7 @@ test('who is no member, has another role or another CA gets nothing and gives no
   await expect.poll(() => state(forged), soon).toContain('expected a client certificate of our CA');
   for (const member of [stranger, agent, forged]) expect(member.contributions.size).toBe(0);
   expect(JSON.stringify(east.changes)).not.toContain('6.6.6.6');
-  expect(bed.relay?.hub.origins.get('west')?.isLinked).toBe(true);
+  expect(bed.relay?.hub.origin('west')?.isLinked).toBe(true);
   await forged.stop();
   await otherCa.close();
 });
@@ -259,7 +259,7 @@ test('a member that sends faster than its rate is read later, and nothing is los
   west.export(...exports(200));
   await expect.poll(() => east.endpoints('shop/s99/tcp-80'), soon).toEqual({ west: ['10.1.0.200'] });
   expect(east.contributions.size).toBe(100);
-  expect(bed.relay?.hub.origins.get('west')?.isLinked).toBe(true);
+  expect(bed.relay?.hub.origin('west')?.isLinked).toBe(true);
 });
 
 test('no host means every address; an address that is taken is named with its flag', async () => {

@@ -10,6 +10,7 @@ import { typeUrls } from '../wire/proto/type-urls.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { RelayHub } from './relay/hub.ts';
 import { parseMembers } from './relay/members-file.ts';
+import { ParentLinks } from './relay/parent-links.ts';
 import { publishService } from './relay/publish-service.ts';
 
 export interface RelayOptions extends RoleOptions {
@@ -18,6 +19,8 @@ export interface RelayOptions extends RoleOptions {
   /** Path of the YAML list of members. */
   readonly members: string;
   readonly listen: string;
+  /** `host:port` of each relay to dial. */
+  readonly relays?: readonly string[];
   readonly tls: TlsFiles;
 }
 
@@ -27,9 +30,7 @@ export async function runRelay(options: RelayOptions): Promise<void> {
   await runRole('relay', options, { name, set }, (context) => startRelay({ ...options, ...context }));
 }
 
-export interface StartRelayOptions
-  extends Omit<RoleContext, 'random'>,
-    Omit<RelayOptions, keyof RoleOptions> {
+export interface StartRelayOptions extends RoleContext, Omit<RelayOptions, keyof RoleOptions> {
   readonly limits?: PeerLimits;
   readonly settleMs?: number;
 }
@@ -45,23 +46,28 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
   requireOwnIdentity(tls, { set, cluster: name, role: 'relay' });
   const certificates = new CertificateWatch({ own: tls.cert, clock, log, metrics });
   const admission = new Admission({ certificates, clock, log, metrics });
+  const links = new ParentLinks({ ...options, targets: options.relays ?? [], admission });
   let server: XdsServer | undefined;
   const hub = new RelayHub({
     set,
     name,
+    parents: links.parents,
     clock,
     log,
     metrics,
     ...(options.limits ? { limits: options.limits } : {}),
     ...(options.settleMs === undefined ? {} : { settleMs: options.settleMs }),
     onRefresh: () => server?.refresh(),
-    onExpelled: (cluster) =>
-      server?.disconnect((peer) => peer.cluster === cluster, `${cluster} is not a member`),
+    onExpelled: ({ cluster, role }) =>
+      server?.disconnect(
+        (peer) => peer.cluster === cluster && peer.role === role,
+        `${cluster} is not on the list of members`,
+      ),
   });
   server = await startXdsServer({
     listen: options.listen,
     credentials: serverCredentials(tls, clock),
-    identify: (call) => identifyCall(call, { set, roles: ['controller'] }),
+    identify: (call) => identifyCall(call, { set, roles: ['controller', 'relay'] }),
     admission,
     log: hub.log,
     views: (peer) => hub.viewFor(peer),
@@ -75,11 +81,12 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
     parse: parseMembers,
     clock,
     log,
-    onContent: ({ clusters, revoked }) => {
+    onContent: ({ list, revoked }) => {
       admission.setRevoked(revoked);
-      hub.setMembers(clusters);
+      hub.setMembers(list);
     },
   });
+  links.dial(hub);
   return {
     port: server.port,
     hub,
@@ -91,6 +98,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
       admission.close();
       members.close();
       hub.close();
+      links.close();
       await server.close();
     },
   };
@@ -101,25 +109,38 @@ function debugPages(hub: RelayHub, server: XdsServer, admission: Admission): Rol
     inputs: () =>
       yamlText({
         members: hub.members.map((cluster) => {
-          const published = hub.origins.get(cluster);
-          const { epoch, sequence, synced } = published?.status ?? {};
+          const way = hub.origin(cluster);
+          const { epoch, sequence, synced } = way?.heard?.status ?? {};
           return {
             cluster,
-            linked: published?.isLinked ?? false,
-            complete: published?.origin.isComplete ?? false,
+            linked: way?.isLinked ?? false,
+            complete: way?.isComplete ?? false,
+            ...(way && way.relay !== '' ? { relay: way.relay } : {}),
             ...(epoch === undefined ? {} : { epoch, sequence, synced }),
-            heardAt: published?.heardAt ? new Date(published.heardAt).toISOString() : null,
-            ...published?.usage,
+            heardAt: way?.heard ? new Date(way.heard.heardAt).toISOString() : null,
+            ...way?.usage,
           };
         }),
+        relays: [...hub.feeds.relays.values()].map(({ name, isLinked, clusters }) => ({
+          relay: name,
+          linked: isLinked,
+          clusters: [...clusters].sort(),
+        })),
+        parents: hub.feeds.parents.map(({ target, name, isUp }) => ({ relay: target, name, linked: isUp })),
         consumers: server.streams(),
         certificates: admission.certificates,
       }),
     ir: () =>
       yamlText({
-        contributions: [...hub.origins.values()].flatMap(({ origin }) =>
-          [...origin.resources].map(({ name, policy, path, mark }) => ({ name, export: policy, path, mark })),
-        ),
+        contributions: hub.origins.flatMap((cluster) => {
+          const way = hub.origin(cluster);
+          return [...(way?.resources ?? [])].map(({ name, policy, mark }) => ({
+            name,
+            export: policy,
+            path: way?.path,
+            mark,
+          }));
+        }),
       }),
     wanted: () =>
       yamlText({

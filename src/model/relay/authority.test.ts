@@ -12,7 +12,7 @@ const west: Peer = {
 };
 const name = (path: string, set = 'demo') => `xdstp://${set}/envoy.config.cluster.v3.Cluster/v1/${path}`;
 const reason = (text: string, peer = west) => {
-  const result = authorizePublished(text, peer);
+  const result = authorizePublished(text, { ...peer, clusters: new Set([peer.cluster]) });
   return isRefused(result) ? result.reason : undefined;
 };
 

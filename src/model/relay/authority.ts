@@ -26,24 +26,36 @@ export function speaksFor(peer: Pick<Peer, 'namespaces'>, namespace: string): bo
   );
 }
 
+/** What the other end of a link may tell of. */
+export interface Speaker {
+  readonly set: string;
+  /** By its certificate: names, or a prefix and `*`. Undefined: any. */
+  readonly namespaces: readonly string[] | undefined;
+  /** Undefined: any. */
+  readonly clusters: ReadonlySet<string> | undefined;
+}
+
 /**
- * The parsed name if `peer` may publish under it: only its own cluster, only composites of namespaces it speaks for.
- * To which name of a consumer it offers them is for the consumer to accept.
+ * The parsed name if `speaker` may tell of it: only clusters that it speaks for, only composites of namespaces that it
+ * speaks for. To which name of a consumer they are offered is for the consumer to accept.
  */
-export function authorizePublished(text: string, peer: Peer): RelayName | Refused {
+export function authorizePublished(text: string, speaker: Speaker): RelayName | Refused {
+  const { set, namespaces, clusters } = speaker;
   const name = parseRelayName(text);
   if (!name) return { reason: 'name', message: 'expected xdstp://<set>/<type>/v1/…/<cluster>' };
-  if (name.set !== peer.set) {
-    return { reason: 'set', message: `expected a name of set ${peer.set}, found ${name.set}` };
+  if (name.set !== set) {
+    return { reason: 'set', message: `expected a name of set ${set}, found ${name.set}` };
   }
-  if (name.cluster !== peer.cluster) {
-    const message = `expected ${peer.cluster} as last segment, the cluster of the certificate, found ${name.cluster}`;
+  if (clusters && !clusters.has(name.cluster)) {
+    const expected =
+      clusters.size === 1 ? [...clusters].join() : 'a cluster of its line in the list of members';
+    const message = `expected ${expected} as last segment, found ${name.cluster}`;
     return { reason: 'cluster', message };
   }
   if (name.kind === 'origin') return name;
   const namespace = name.from === undefined ? name.namespace : (name.from.split('/')[0] as string);
-  if (!speaksFor(peer, namespace)) {
-    const message = `namespace ${namespace} is not among those the certificate of ${peer.cluster} may speak for`;
+  if (namespaces && !speaksFor({ namespaces }, namespace)) {
+    const message = `namespace ${namespace} is not among those the certificate may speak for`;
     return { reason: 'namespace', message };
   }
   return name;

@@ -1,4 +1,4 @@
-import { type ClusterMatch, selectsCluster } from '../cluster-selection.ts';
+import { type ClusterFacts, type ClusterMatch, selectsCluster } from '../cluster-selection.ts';
 import type { LabelSelector } from '../label-selector.ts';
 import { type Peer, speaksFor } from './authority.ts';
 
@@ -13,16 +13,30 @@ export interface ExportTarget {
 /** Every cluster of the set. */
 export const everyCluster: readonly ExportTarget[] = [{}];
 
+/** What a cluster offers to composites of a namespace. */
+export interface Offer {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly to: readonly ExportTarget[];
+}
+
+type Consumer = ClusterFacts & Pick<Peer, 'namespaces'>;
+
 /**
  * `consumer` may take what `cluster` offers to composites of `namespace`: some entry names it, and its certificate
  * speaks for that namespace. Nobody gets its own back.
  */
-export function isOfferedTo(
-  consumer: Peer,
-  offer: { readonly cluster: string; readonly namespace: string; readonly to: readonly ExportTarget[] },
-): boolean {
+export function isOfferedTo(consumer: Consumer, offer: Offer): boolean {
   if (consumer.cluster === offer.cluster || !speaksFor(consumer, offer.namespace)) return false;
   return offer.to.some(({ clusters = {} }) => selectsCluster(clusters, consumer));
+}
+
+/**
+ * As `isOfferedTo`, of a cluster of which only the name is known yet: its labels may be any.
+ */
+export function mayBeOfferedTo(consumer: Pick<Consumer, 'cluster' | 'namespaces'>, offer: Offer): boolean {
+  if (consumer.cluster === offer.cluster || !speaksFor(consumer, offer.namespace)) return false;
+  return offer.to.some(({ clusters }) => clusters?.names?.includes(consumer.cluster) ?? true);
 }
 
 const maxTargets = 16;

@@ -8,11 +8,11 @@ import { type ExportTarget, parseExportPolicy } from './export-policy.ts';
  * content: it may change without the resource being another one.
  */
 export interface LinkFacts {
-  /** From the origin to its relay only; never told to consumers. */
+  /** Of what is contributed. From the origin to relays and between them; never told to consumers. */
   readonly export?: readonly ExportTarget[];
-  /** Relays it came by. */
+  /** Of an OriginStatus: relays that the origin came by. */
   readonly path: readonly string[];
-  /** The origin's clock when the resource changed, epoch milliseconds; 0: not said. */
+  /** The origin's clock when what it contributes changed, epoch milliseconds; 0: not said. */
   readonly mark: number;
 }
 

@@ -1,5 +1,13 @@
 import { parseRelayName } from './names.ts';
 
+/** Who a relay listens to. */
+export interface MemberList {
+  /** Clusters that dial in themselves. */
+  readonly clusters: ReadonlySet<string>;
+  /** Relays that dial in, and the clusters that each may speak for. */
+  readonly relays: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
 interface Member {
   /** From here on nobody waits for it any longer. */
   readonly waitUntil: number;
@@ -8,20 +16,31 @@ interface Member {
 
 /**
  * The relay's list of members, and what follows from it for absence. That a member's resource does not exist is a
- * fact only once that member has told everything, or is not a member. That nobody has anything under a glob is a
+ * fact only once that member has told everything, itself or by its relay. That nobody has anything under a glob is a
  * fact once every member has told everything; a member that does not come is waited for `settleMs` and no longer.
  */
 export class Members {
   readonly #settleMs: number;
+  /** Of clusters, their own members and those of listed relays. */
   readonly #members = new Map<string, Member>();
+  #list: MemberList = { clusters: new Set(), relays: new Map() };
   #known = false;
 
   constructor(settleMs: number) {
     this.#settleMs = settleMs;
   }
 
-  /** Sorted. */
-  get list(): readonly string[] {
+  get list(): MemberList {
+    return this.#list;
+  }
+
+  /** A list was read. */
+  get isKnown(): boolean {
+    return this.#known;
+  }
+
+  /** All clusters, sorted. */
+  get clusters(): readonly string[] {
     return [...this.#members.keys()].sort();
   }
 
@@ -29,17 +48,17 @@ export class Members {
     return this.#members.has(cluster);
   }
 
-  /** Replaces the list; returns who left. Who stays or comes back within one call keeps its state. */
-  update(clusters: ReadonlySet<string>, now: number): readonly string[] {
+  /** Replaces the list. Who stays or comes back within one call keeps its state. */
+  update(list: MemberList, now: number): void {
     this.#known = true;
-    const left = this.list.filter((c) => !clusters.has(c));
-    for (const cluster of left) this.#members.delete(cluster);
+    this.#list = list;
+    const clusters = new Set([...list.clusters, ...[...list.relays.values()].flatMap((of) => [...of])]);
+    for (const cluster of this.clusters) if (!clusters.has(cluster)) this.#members.delete(cluster);
     for (const cluster of clusters) {
       if (!this.#members.has(cluster)) {
         this.#members.set(cluster, { waitUntil: now + this.#settleMs, complete: false });
       }
     }
-    return left;
   }
 
   completed(cluster: string): void {
@@ -62,10 +81,10 @@ export class Members {
     return waits.length === 0 ? undefined : Math.max(...waits);
   }
 
-  /** Is it a fact that `name`, which is not there, does not exist? */
+  /** Is it a fact that no member has `name`, which is not there? */
   isAbsent(name: string, now: number): boolean {
     if (name.endsWith('/*')) return this.isSettled(now);
     const parsed = parseRelayName(name);
-    return !parsed || (this.#members.get(parsed.cluster)?.complete ?? true);
+    return !parsed || (this.#known && (this.#members.get(parsed.cluster)?.complete ?? true));
   }
 }

@@ -66,6 +66,12 @@ export function contributionGlob(set: string, type: ContributionType, portKey: s
   return `xdstp://${set}/${messages[type]}/v1/${portKey}/*`;
 }
 
+/** The port that a name, or a glob over clusters, is of; undefined: it is of none. */
+export function portOfName(text: string): string | undefined {
+  const name = parseRelayName(text.endsWith('/*') ? `${text.slice(0, -1)}any` : text);
+  return name?.kind === 'contribution' ? portKeyOf(name) : undefined;
+}
+
 export function formatOriginName(name: OriginName): string {
   return `xdstp://${name.set}/${originMessage}/v1/${name.cluster}`;
 }

@@ -1,7 +1,9 @@
-import type { Peer, Refused } from './authority.ts';
-import { type ExportTarget, isOfferedTo } from './export-policy.ts';
-import type { ContributionName } from './names.ts';
+import type { Refused } from './authority.ts';
+import type { ExportTarget, Offer } from './export-policy.ts';
+import { type ContributionName, portKeyOf } from './names.ts';
+import type { OriginStatus } from './origin-status.ts';
 import type { PeerBudget } from './peer-budget.ts';
+import type { Way } from './ways.ts';
 
 /** A contribution's resource as it came from its origin. */
 export interface PublishedResource {
@@ -11,29 +13,34 @@ export interface PublishedResource {
   /** Bytes of the message, forwarded as they came. */
   readonly body: Uint8Array;
   readonly policy: readonly ExportTarget[];
-  /** Relays it came by, this one included. */
-  readonly path: readonly string[];
   /** The origin's clock when it changed, epoch milliseconds; 0: not said. */
   readonly mark: number;
 }
-
-/** What is remembered of one: who serves it has the body. */
-export type HeldResource = Omit<PublishedResource, 'body'>;
 
 /** A step for whoever serves the resources: in order, what is new before what goes. */
 export type Step =
   | { readonly set: PublishedResource }
   | { readonly remove: { readonly typeUrl: string; readonly name: string } };
 
+/** A status as it goes on: with labels, region and network of a certificate, and the relays that it came by. */
+export interface HeardStatus {
+  readonly status: OriginStatus;
+  readonly body: Uint8Array;
+  readonly path: readonly string[];
+  /** Epoch milliseconds of our clock. */
+  readonly heardAt: number;
+}
+
 /**
- * What one member publishes. What it tells on a new link is held back until it says that it has told everything:
- * a restarted member never shrinks what others see. What it told before stays in force without a link.
+ * What one link tells of one origin. What comes on a new link is held back until its status says that everything was
+ * told: a restart never shrinks what others see. What was told before stays in force without a link.
  */
-export class Origin {
+export class Origin implements Way {
   readonly cluster: string;
+  readonly relay: string;
+  readonly isWhole: boolean;
   readonly #budget: PeerBudget;
-  #peer: Peer | undefined;
-  readonly #committed = new Map<string, HeldResource>();
+  readonly #committed = new Map<string, PublishedResource>();
   /** Told since the link began; null: removed. Undefined: the link has told everything, changes pass at once. */
   #staged: Map<string, PublishedResource | null> | undefined = new Map();
   /** Namespace and policy → how many resources carry it. */
@@ -41,16 +48,25 @@ export class Origin {
     string,
     { readonly namespace: string; readonly to: readonly ExportTarget[]; count: number }
   >();
+  #isLinked = false;
   #complete = false;
+  #heard: HeardStatus | undefined;
 
-  constructor(cluster: string, budget: PeerBudget) {
-    this.cluster = cluster;
-    this.#budget = budget;
+  constructor(options: {
+    readonly cluster: string;
+    readonly relay: string;
+    readonly isWhole: boolean;
+    readonly budget: PeerBudget;
+  }) {
+    this.cluster = options.cluster;
+    this.relay = options.relay;
+    this.isWhole = options.isWhole;
+    this.#budget = options.budget;
   }
 
-  /** Of the last link; undefined before the first. */
-  get peer(): Peer | undefined {
-    return this.#peer;
+  /** It was heard on the link that is up. */
+  get isLinked(): boolean {
+    return this.#isLinked;
   }
 
   /** It has told its complete state at least once. */
@@ -58,7 +74,28 @@ export class Origin {
     return this.#complete;
   }
 
-  get resources(): Iterable<HeldResource> {
+  /** The last status; undefined before the first. */
+  get heard(): HeardStatus | undefined {
+    return this.#heard;
+  }
+
+  get epoch(): number {
+    return this.#heard?.status.epoch ?? 0;
+  }
+
+  get sequence(): number {
+    return this.#heard?.status.sequence ?? 0;
+  }
+
+  get sentAt(): number {
+    return this.#heard?.status.sentAt ?? 0;
+  }
+
+  get path(): readonly string[] {
+    return this.#heard?.path ?? [];
+  }
+
+  get resources(): Iterable<PublishedResource> {
     return this.#committed.values();
   }
 
@@ -66,10 +103,28 @@ export class Origin {
     return this.#committed.size;
   }
 
-  /** A link began: what comes is held back until `commit`. Held back from an earlier link stays held back. */
-  linked(peer: Peer): void {
-    this.#peer = peer;
+  /** Nothing is held of it, in force or held back. */
+  get isEmpty(): boolean {
+    for (const staged of this.#staged?.values() ?? []) if (staged) return false;
+    return this.#committed.size === 0;
+  }
+
+  get usage(): { readonly names: number; readonly bytes: number } {
+    return { names: this.#budget.names, bytes: this.#budget.bytes };
+  }
+
+  has(name: string): boolean {
+    return this.#committed.has(name);
+  }
+
+  /** A link began: what comes is held back until `hear`. Held back from an earlier link stays held back. */
+  linked(): void {
+    this.#isLinked = false;
     this.#staged ??= new Map();
+  }
+
+  unlinked(): void {
+    this.#isLinked = false;
   }
 
   /** Takes a resource; bounds are the peer's. Its steps are empty while it is held back. */
@@ -91,8 +146,33 @@ export class Origin {
     return this.#apply(name, null);
   }
 
-  /** It has told everything. */
-  commit(): readonly Step[] {
+  /** Everything of a port goes. */
+  forgetPort(port: string): readonly Step[] {
+    const names = new Set<string>();
+    for (const { name, parsed } of this.#committed.values()) if (portKeyOf(parsed) === port) names.add(name);
+    for (const [name, staged] of this.#staged ?? []) {
+      if (staged && portKeyOf(staged.parsed) === port) names.add(name);
+    }
+    for (const name of names) this.#staged?.delete(name);
+    return [...names].flatMap((name) => this.#apply(name, null));
+  }
+
+  /** A status came. If it says so, everything has been told. */
+  hear(heard: HeardStatus): readonly Step[] {
+    this.#heard = heard;
+    this.#isLinked = true;
+    return heard.status.synced ? this.#commit() : [];
+  }
+
+  /** Something that it offers is for somebody; or else not even its existence is. */
+  offers(isFor: (offer: Offer) => boolean): boolean {
+    for (const { namespace, to } of this.#offers.values()) {
+      if (isFor({ cluster: this.cluster, namespace, to })) return true;
+    }
+    return false;
+  }
+
+  #commit(): readonly Step[] {
     this.#complete = true;
     const staged = this.#staged;
     this.#staged = undefined;
@@ -102,21 +182,12 @@ export class Origin {
     return steps;
   }
 
-  /** It offers something to `consumer`, or nothing at all (then not even its existence). */
-  offersTo(consumer: Peer): boolean {
-    for (const { namespace, to } of this.#offers.values()) {
-      if (isOfferedTo(consumer, { cluster: this.cluster, namespace, to })) return true;
-    }
-    return false;
-  }
-
   #apply(name: string, next: PublishedResource | null): readonly Step[] {
     const before = this.#committed.get(name);
     if (before) this.#count(before, -1);
     if (next) {
       this.#count(next, 1);
-      const { body: _, ...held } = next;
-      this.#committed.set(name, held);
+      this.#committed.set(name, next);
       return [{ set: next }];
     }
     this.#budget.release(name);
@@ -125,10 +196,10 @@ export class Origin {
     return [{ remove: { typeUrl: before.typeUrl, name } }];
   }
 
-  #count(resource: HeldResource, by: 1 | -1): void {
-    const { namespace } = resource.parsed;
-    const key = JSON.stringify([namespace, resource.policy]);
-    const offer = this.#offers.get(key) ?? { namespace, to: resource.policy, count: 0 };
+  #count({ parsed, policy }: PublishedResource, by: 1 | -1): void {
+    const { namespace } = parsed;
+    const key = JSON.stringify([namespace, policy]);
+    const offer = this.#offers.get(key) ?? { namespace, to: policy, count: 0 };
     offer.count += by;
     if (offer.count > 0) this.#offers.set(key, offer);
     else this.#offers.delete(key);

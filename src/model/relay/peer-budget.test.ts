@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { extendPath } from './path.ts';
 import { PeerBudget } from './peer-budget.ts';
 
 test('what is over a limit is refused, what is there stays and may change', () => {
@@ -20,11 +19,4 @@ test('a peer that sends faster than its rate is read later, not refused', () => 
   expect(budget.delayAfter(5, 0)).toBe(0);
   expect(budget.delayAfter(1, 0)).toBe(100);
   expect(budget.delayAfter(1, 1_000)).toBe(0);
-});
-
-test('a resource that comes round or comes too far stops', () => {
-  expect(extendPath([], 'hub')).toEqual({ path: ['hub'] });
-  expect(extendPath(['eu'], 'hub')).toEqual({ path: ['eu', 'hub'] });
-  expect(extendPath(['hub', 'eu'], 'hub')).toMatchObject({ reason: 'loop' });
-  expect(extendPath(['a', 'b', 'c', 'd', 'e', 'f'], 'hub')).toMatchObject({ reason: 'hops' });
 });

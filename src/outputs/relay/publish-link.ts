@@ -3,16 +3,27 @@ import { type Dialer, DuplexLoop } from '../../runtime/duplex-loop.ts';
 import type { AppError } from '../../runtime/errors.ts';
 import { methods } from '../../wire/proto/methods.ts';
 import { DeltaServerStream, type StreamObserver } from '../xds/delta-server-stream.ts';
+import type { ResourceLog } from '../xds/resource-log.ts';
 import type { View } from '../xds/view.ts';
-import type { PublishedState } from './published-state.ts';
 
 /** Header of a Publish call: the epoch of its publisher. */
 export const epochHeader = 'causeway-epoch';
 
+/** What is published. */
+export interface Publishable {
+  readonly log: ResourceLog;
+  /** Start of the publisher's life, epoch milliseconds. */
+  readonly epoch: number;
+  /** Calls `fn` once there is something to tell. */
+  whenOpen(fn: () => void): void;
+}
+
 export interface PublishLinkOptions {
   readonly dialer: Dialer;
   readonly target: string;
-  readonly state: PublishedState;
+  readonly state: Publishable;
+  /** Of its log. Default: everything. */
+  readonly view?: View;
   readonly clock: Clock;
   readonly random: () => number;
   /** What the relay refused, name by name. */
@@ -44,7 +55,7 @@ export class PublishLink {
 }
 
 function dial(options: PublishLinkOptions): DuplexLoop {
-  const { dialer, target, state, clock, random } = options;
+  const { dialer, target, state, view = everything, clock, random } = options;
   const observer: StreamObserver = {
     answered: (_typeUrl, _told, refused) => {
       for (const { entry, message } of refused) options.refused?.(entry.name, message);
@@ -61,7 +72,7 @@ function dial(options: PublishLinkOptions): DuplexLoop {
     open: (duplex) => {
       const stream = new DeltaServerStream({
         log: state.log,
-        view: everything,
+        view,
         send: (message) => duplex.send(message),
         fail: (error) => duplex.fail(error),
         observer,

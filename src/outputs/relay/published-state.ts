@@ -4,6 +4,7 @@ import { encodeOriginStatus } from '../../model/relay/origin-status.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { messageName, typeUrls } from '../../wire/proto/type-urls.ts';
 import { ResourceLog } from '../xds/resource-log.ts';
+import type { Publishable } from './publish-link.ts';
 import { type PublishedResource, type Publisher, renderExport } from './render.ts';
 
 const heartbeatMs = 2_000;
@@ -18,7 +19,7 @@ export interface PublishedStateOptions extends Publisher {
  * What this cluster tells its relays, in a log that their links read. Nothing is answered before the first
  * `update`: a controller that is starting must not look like one that has nothing.
  */
-export class PublishedState {
+export class PublishedState implements Publishable {
   readonly log = new ResourceLog();
   readonly #options: PublishedStateOptions;
   readonly #rendered = new Map<

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { Export } from '../../model/compiled.ts';
 import type { RemoteEndpoint } from '../../model/inputs.ts';
 import type { ExportTarget } from '../../model/relay/export-policy.ts';
@@ -16,7 +15,8 @@ import {
 import { codec } from '../../wire/proto/registry.ts';
 import { toStruct } from '../../wire/proto/struct.ts';
 import { metadataKey, typeUrls } from '../../wire/proto/type-urls.ts';
-import { contentVersion, type Resource } from '../xds/resource-log.ts';
+import type { Resource } from '../xds/resource-log.ts';
+import { policyVersion } from './policy-version.ts';
 import { shardEndpoints } from './shards.ts';
 
 export interface Publisher {
@@ -80,13 +80,12 @@ function renderOffer(
       ...(shard === '' ? {} : { shard }),
     });
   const policy = to.map((clusters): ExportTarget => ({ clusters }));
-  const policyHash = hash('sha256', JSON.stringify(policy), 'base64url').slice(0, 8);
   const metadata = encodeLinkFacts({ export: policy, path: [], mark });
   const resource = (typeUrl: string, named: string, body: Buffer): PublishedResource => ({
     typeUrl,
     name: named,
     body,
-    version: `${contentVersion(body)}.${policyHash}`,
+    version: policyVersion(body, policy),
     metadata,
   });
 

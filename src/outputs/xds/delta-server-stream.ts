@@ -4,7 +4,7 @@ import { typeUrls } from '../../wire/proto/type-urls.ts';
 import type { DeltaMessage } from './delta-message.ts';
 import type { Entry } from './log-entry.ts';
 import type { LogReader, ResourceLog } from './resource-log.ts';
-import { type Told, TypeStream } from './type-stream.ts';
+import { type Told, type TypePlan, TypeStream } from './type-stream.ts';
 import type { View } from './view.ts';
 
 /** What one peer may cost. */
@@ -54,7 +54,8 @@ const removeOrder: readonly string[] = [typeUrls.listener, typeUrls.assignment, 
 /**
  * The server's end of one delta xDS stream, without a transport. It reads the log by cursor, so that a client
  * that reads slowly costs a number and not a copy. OriginStatus goes after everything else that is waiting: it
- * closes the initial state, and the answer to a name of that type says that all earlier requests are answered.
+ * closes the initial state, and that a name of that type does not exist is said when all earlier requests are
+ * answered, globs included: what lies under a glob is answered once all of it is known.
  */
 export class DeltaServerStream implements LogReader {
   readonly #options: DeltaServerStreamOptions;
@@ -86,6 +87,7 @@ export class DeltaServerStream implements LogReader {
     const changes = request.subscribe.length + request.unsubscribe.length > 0;
     if (!known || changes) {
       this.#checkNames(request);
+      this.#options.view.asked?.(this, request.subscribe, request.unsubscribe);
       type.subscribe({ ...request, first: !known });
     }
     this.#pump();
@@ -109,8 +111,10 @@ export class DeltaServerStream implements LogReader {
   }
 
   close(): void {
+    if (this.#closed) return;
     this.#closed = true;
     this.#detach();
+    this.#options.view.ended?.(this);
   }
 
   changed(): void {
@@ -179,7 +183,14 @@ export class DeltaServerStream implements LogReader {
   #sendWaiting(): void {
     const { log } = this.#options;
     if (!log.isOpen || this.#blocked || this.#closed) return;
-    const plans = [...this.#types.values()].map((type) => ({ type, ...type.plan() }));
+    const isLast = (type: TypeStream): boolean => type.typeUrl === typeUrls.originStatus;
+    const types = [...this.#types.values()].sort((a, b) => Number(isLast(a)) - Number(isLast(b)));
+    const plans: (TypePlan & { readonly type: TypeStream })[] = [];
+    let open = false;
+    for (const type of types) {
+      plans.push({ type, ...type.plan(open && isLast(type)) });
+      open ||= type.hasOpenGlob;
+    }
     const order = (types: readonly string[], of: 'upserts' | 'removals') =>
       types.flatMap((typeUrl) => {
         const plan = plans.find((p) => p.type.typeUrl === typeUrl);

@@ -66,7 +66,7 @@ export class PeerStream {
       drained: () => this.#stream.drained(),
     });
     this.#stream = new DeltaServerStream({
-      log: options.log,
+      log: view.log ?? options.log,
       view,
       limits: options.limits ?? defaultStreamLimits,
       send: (message) => this.#window.send(message),

@@ -52,7 +52,10 @@ export class TypeStream {
   #removalCursor: number;
   /** Names, and globs that may be empty, to be answered whatever the cursors say. */
   readonly #pending = new Set<string>();
-  /** Asked for or claimed, but neither content nor absence is known. Value: the version the client claimed. */
+  /**
+   * Asked for or claimed, but neither content nor absence is known; of a glob: not whether what is known is all.
+   * Value: the version the client claimed.
+   */
   readonly #unresolved = new Map<string, string>();
   /** What the client said it holds when the stream began. */
   #claimed: Map<string, string> | undefined;
@@ -134,8 +137,19 @@ export class TypeStream {
     for (const name of this.#unresolved.keys()) this.#pending.add(name);
   }
 
-  /** What is to be sent now. Empty lists: the client was told everything up to the log's position. */
-  plan(): TypePlan {
+  /** Some glob is not answered yet: what lies under it is not all known. */
+  get hasOpenGlob(): boolean {
+    for (const name of this.#unresolved.keys()) if (globPrefix(name) !== undefined) return true;
+    if (this.#outstanding.length < maxOutstanding) return false;
+    for (const name of this.#pending) if (globPrefix(name) !== undefined) return true;
+    return false;
+  }
+
+  /**
+   * What is to be sent now. Empty lists: the client was told everything up to the log's position. `holdAbsent`: that
+   * a plain name does not exist is not said yet.
+   */
+  plan(holdAbsent = false): TypePlan {
     const { typeUrl } = this;
     if (this.#outstanding.length >= maxOutstanding) return { upserts: [], removals: [] };
     const untouched = this.#pending.size === 0 && this.#unresolved.size === 0 && !this.#claimed?.size;
@@ -146,7 +160,7 @@ export class TypeStream {
       const key = `${typeUrl} ${this.#view.key} ${this.#upsertCursor} ${this.#removalCursor}`;
       return this.#answered(this.#log.shared(key, () => this.#chunk({ pending: [], gone: [] }, true)));
     }
-    return this.#answered(this.#chunk(this.#resolvePending(), false));
+    return this.#answered(this.#chunk(this.#resolvePending(holdAbsent), false));
   }
 
   sent(message: DeltaMessage): void {
@@ -224,14 +238,19 @@ export class TypeStream {
     }
   }
 
-  #resolvePending(): { pending: Entry[]; gone: Removal[] } {
+  #resolvePending(holdAbsent: boolean): { pending: Entry[]; gone: Removal[] } {
     const pending: Entry[] = [];
     const gone: Removal[] = [];
     this.#rememberUnseen();
     for (const name of this.#pending) {
       const prefix = globPrefix(name);
       const entry = prefix === undefined ? this.#log.get(this.typeUrl, name) : this.#anyUnder(prefix);
-      if (entry?.state === 'set' && this.#view.sees(this.typeUrl, entry)) {
+      if (prefix !== undefined && !this.#isAbsent(name)) {
+        this.#unresolved.set(name, '');
+        this.#pending.delete(name);
+      } else if (prefix === undefined && !entry && holdAbsent) {
+        // It stays pending.
+      } else if (entry?.state === 'set' && this.#view.sees(this.typeUrl, entry)) {
         const known = this.#claimed?.get(name) ?? this.#unresolved.get(name);
         if (prefix !== undefined) this.#resolved(name);
         else if (known === entry.version) this.#pending.delete(name);
@@ -275,8 +294,12 @@ export class TypeStream {
   }
 
   #isGone(name: string, entry: Entry | undefined): boolean {
-    if (!entry) return this.#log.isAbsent(this.typeUrl, name);
+    if (!entry) return this.#isAbsent(name);
     return entry.state === 'removed' || !this.#view.sees(this.typeUrl, entry);
+  }
+
+  #isAbsent(name: string): boolean {
+    return this.#view.isAbsent?.(this.typeUrl, name) ?? this.#log.isAbsent(this.typeUrl, name);
   }
 
   #mayTellRemoval(name: string): boolean {

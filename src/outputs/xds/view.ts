@@ -1,8 +1,11 @@
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import type { Entry } from './log-entry.ts';
+import type { ResourceLog } from './resource-log.ts';
 
 /** What one kind of peer may see. It comes from the peer's identity, never from what the peer says of itself. */
 export interface View {
+  /** What it is a view of. Absent: the one log of the server. */
+  readonly log?: ResourceLog;
   /** Streams with equal keys see the same, and share encoded messages. */
   readonly key: string;
   /**
@@ -12,6 +15,11 @@ export interface View {
   readonly stable: boolean;
   /** Asked when a name is subscribed to and again before it is sent. What is not seen looks absent. */
   sees(typeUrl: string, entry: Entry): boolean;
+  /** As `ResourceLogOptions.absent`, where the answer is not the same for all peers. */
+  isAbsent?(typeUrl: string, name: string): boolean;
+  /** Told what a stream of this peer asks for and gives up, before it is answered; and that the stream has ended. */
+  asked?(stream: object, subscribe: readonly string[], unsubscribe: readonly string[]): void;
+  ended?(stream: object): void;
 }
 
 const { listener, cluster, assignment, originStatus } = typeUrls;

@@ -1,6 +1,6 @@
-import type { ClientOptions } from '@grpc/grpc-js';
 import type { Compiled, Touched } from '../../model/compiled.ts';
 import type { Change } from '../../model/inputs.ts';
+import { relayChannelOptions } from '../../outputs/relay/channel-options.ts';
 import { PublishLink } from '../../outputs/relay/publish-link.ts';
 import { PublishedState } from '../../outputs/relay/published-state.ts';
 import type { Admission } from '../../runtime/admission.ts';
@@ -33,15 +33,6 @@ export interface ControllerRelaysOptions {
   readonly onChanges: (changes: readonly Change[], marks: ReadonlyMap<string, number>) => void;
 }
 
-const channelOptions: ClientOptions = {
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 5_000,
-  'grpc.max_receive_message_length': 16 * 1024 * 1024,
-  'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 1_000,
-  'grpc.use_local_subchannel_pool': 1,
-};
-
 /** Both directions of every link: what we offer goes out, what we import comes in. */
 export class ControllerRelays {
   readonly source: RelaySource;
@@ -72,7 +63,7 @@ export class ControllerRelays {
       { clock, dialled: (raw) => options.admission.dialled(raw) },
     );
     this.#clients = relays.map(
-      (target) => new RenewedClient({ target, credentials, options: channelOptions, clock, random }),
+      (target) => new RenewedClient({ target, credentials, options: relayChannelOptions, clock, random }),
     );
     this.#links = this.#clients.map(
       (dialer, i) =>

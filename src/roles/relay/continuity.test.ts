@@ -175,7 +175,7 @@ test('what a member tells before it has told everything is held back over a brea
   await bed.settle();
   const east = bed.consumer(identity('east'), storePort).link(hub);
   await bed.settle();
-  const published = hub.hub.origins.get('west');
+  const published = hub.hub.feeds.clusters.get('west');
   // A link on which resources come and the marker does not.
   const connection: ClientConnection = { send: () => {}, fail: () => {} };
   hub.hub.link(identity('west'), 2, connection);

@@ -1,13 +1,8 @@
-import type { Peer } from '../../model/relay/authority.ts';
-import { type ExportTarget, isOfferedTo } from '../../model/relay/export-policy.ts';
-import { encodeLinkFacts } from '../../model/relay/link-metadata.ts';
-import { Members } from '../../model/relay/members.ts';
-import { formatOriginName } from '../../model/relay/names.ts';
-import type { PublishedResource, Step } from '../../model/relay/origin.ts';
-import { withIdentity } from '../../model/relay/origin-status.ts';
+import { type MemberList, Members } from '../../model/relay/members.ts';
+import { parseRelayName } from '../../model/relay/names.ts';
+import type { Origin } from '../../model/relay/origin.ts';
 import { defaultLimits, type PeerLimits } from '../../model/relay/peer-budget.ts';
-import type { Entry } from '../../outputs/xds/log-entry.ts';
-import { contentVersion, ResourceLog } from '../../outputs/xds/resource-log.ts';
+import type { ResourceLog } from '../../outputs/xds/resource-log.ts';
 import type { View } from '../../outputs/xds/view.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { AppError } from '../../runtime/errors.ts';
@@ -15,71 +10,110 @@ import type { PeerIdentity } from '../../runtime/identity.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { syncedGauge } from '../../runtime/synced-gauge.ts';
-import { PublishedOrigin } from '../../sources/relay/published-origin.ts';
+import type { OriginChange, RefusedName } from '../../sources/relay/origin-words.ts';
+import type { PublishFeed } from '../../sources/relay/publish-feed.ts';
 import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts';
-import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { Feeds, type Parent } from './feeds.ts';
+import { OriginTable } from './origin-table.ts';
+import { ParentAnswers } from './parent-answers.ts';
+import { type Asking, childView, consumerView, parentView } from './views.ts';
 
 export interface RelayHubOptions {
   readonly set: string;
   /** Of this relay. */
   readonly name: string;
+  /** Relays that it dials. */
+  readonly parents?: readonly Parent[];
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly limits?: PeerLimits;
-  /** How long a member that does not come is waited for before globs are answered without it. */
+  /** How long who does not come is waited for before globs are answered without it. */
   readonly settleMs?: number;
-  /** Streams to consumers must look again at what they may see. */
+  /** Streams must look again at what they may see. */
   readonly onRefresh: () => void;
   /** No member any more: its streams must end. */
-  readonly onExpelled: (cluster: string) => void;
-}
-
-/** What views read of an entry. */
-interface EntryFacts {
-  readonly cluster: string;
-  readonly namespace: string;
-  readonly to: readonly ExportTarget[];
-  /** Of `to`. */
-  readonly policy: string;
+  readonly onExpelled: (peer: Pick<PeerIdentity, 'cluster' | 'role'>) => void;
 }
 
 const defaultSettleMs = 15_000;
 
 /**
- * A relay without its transports: takes what members publish, and keeps the log that consumers read, each through
- * a view of its own.
+ * A relay without its transports: takes what members and relays tell, and keeps the logs that they read, each through
+ * a view of its own. What comes from below (from who dials us) goes everywhere; what comes from above (from relays that
+ * we dial) goes down only, so it cannot go round between relays that dial each other.
  */
 export class RelayHub {
-  readonly log: ResourceLog;
+  readonly feeds: Feeds;
   readonly #options: RelayHubOptions;
   readonly #members: Members;
-  readonly #origins = new Map<string, PublishedOrigin>();
+  readonly #answers: ParentAnswers;
+  /** For clusters that dial us, relays that dial us, relays that we dial. */
+  readonly #tables: Readonly<Record<'clusters' | 'children' | 'parents', OriginTable>>;
+  readonly #waiting: (() => void)[] = [];
   #cancel: (() => void) | undefined;
 
   constructor(options: RelayHubOptions) {
+    const { set, name: relay, parents = [], clock, metrics, limits = defaultLimits } = options;
     this.#options = options;
-    syncedGauge(options.metrics, () =>
-      [...this.#origins].map(([cluster, { isLinked, origin }]) => [cluster, isLinked && origin.isComplete]),
-    );
-    this.#members = new Members(options.settleMs ?? defaultSettleMs);
-    this.log = new ResourceLog({
-      absent: (_type, name) => this.#members.isAbsent(name, options.clock.now()),
+    const settleMs = options.settleMs ?? defaultSettleMs;
+    this.#members = new Members(settleMs);
+    this.feeds = new Feeds({
+      set,
+      relay,
+      limits,
+      clock,
+      parents,
+      onChanges: (changes) => this.#changed(changes),
+      onRefused: this.#refusals(),
+      onAnswers: () => this.#settle(),
     });
+    this.#answers = new ParentAnswers({ parents: this.feeds.parents, clock, settleMs });
+    const table = {
+      set,
+      relay,
+      isAnswered: (way: Origin, port: string) => this.#answers.isAnswered(way, port),
+    };
+    const absent = (name: string): boolean => this.#members.isAbsent(name, clock.now());
+    this.#tables = {
+      clusters: new OriginTable({ ...table, isForRelays: false, absent }),
+      children: new OriginTable({ ...table, isForRelays: true, absent }),
+      parents: new OriginTable({ ...table, isForRelays: true, absent }),
+    };
+    syncedGauge(metrics, () =>
+      this.#members.clusters.map((cluster) => [
+        cluster,
+        this.feeds.waysTo(cluster).some((way) => way.isLinked && way.isComplete),
+      ]),
+    );
   }
 
+  /** What clusters read. */
+  get log(): ResourceLog {
+    return this.#tables.clusters.log;
+  }
+
+  /** Every cluster that is a member here, or of a relay that is. Sorted. */
   get members(): readonly string[] {
-    return this.#members.list;
+    return this.#members.clusters;
   }
 
-  get origins(): ReadonlyMap<string, PublishedOrigin> {
-    return this.#origins;
+  /** The way that counts for a cluster. */
+  origin(cluster: string): Origin | undefined {
+    return this.#tables.clusters.chosen(cluster);
+  }
+
+  /** Clusters that somebody has told of. Sorted. */
+  get origins(): readonly string[] {
+    const { clusters, relays, parents } = this.feeds;
+    const feeds = [...clusters.values(), ...relays.values(), ...parents];
+    return [...new Set(feeds.flatMap(({ words }) => [...words.origins.keys()]))].sort();
   }
 
   /** Why consumers are not answered yet; undefined: they are. */
   get waitingFor(): string | undefined {
     if (this.log.isOpen) return undefined;
-    const missing = this.members.filter((c) => !this.#origins.get(c)?.origin.isComplete);
+    const missing = this.members.filter((c) => !this.#members.isComplete(c));
     return missing.length > 0
       ? `waiting for members ${missing.join(', ')}`
       : 'the list of members is not loaded';
@@ -87,157 +121,173 @@ export class RelayHub {
 
   close(): void {
     this.#cancel?.();
+    this.feeds.close();
   }
 
   /** Replaces the list of members. What one that left gave is removed, explicitly. */
-  setMembers(clusters: ReadonlySet<string>): void {
-    const { clock, log, onExpelled, metrics } = this.#options;
-    for (const cluster of this.#members.update(clusters, clock.now())) {
-      const left = this.#origins.get(cluster);
-      this.#origins.delete(cluster);
-      left?.end(new AppError('E_PEER_IDENTITY', `${cluster} is not a member any more`));
-      for (const { typeUrl, name } of left?.origin.resources ?? []) this.log.remove(typeUrl, name);
-      this.log.remove(typeUrls.originStatus, this.#statusName(cluster));
-      onExpelled(cluster);
-      log.info({ cluster, resources: left?.origin.size ?? 0 }, 'member left; what it gave is removed');
+  setMembers(list: MemberList): void {
+    const { clock, log, onExpelled, onRefresh, metrics } = this.#options;
+    this.#members.update(list, clock.now());
+    for (const { name, isRelay } of this.feeds.keepOnly(list)) {
+      onExpelled({ cluster: name, role: isRelay ? 'relay' : 'controller' });
+      log.info(isRelay ? { relay: name } : { cluster: name }, 'member left; what it gave is removed');
     }
-    for (const cluster of clusters) {
-      if (this.#origins.has(cluster)) continue;
-      this.#origins.set(cluster, this.#newOrigin(cluster));
-      log.info({ cluster }, 'member is expected');
+    for (const { name, isRelay } of this.feeds.add(list)) {
+      log.info(isRelay ? { relay: name } : { cluster: name }, 'member is expected');
     }
-    metrics.gauge({ name: 'relay_members', help: 'Clusters on the list of members' }).set(clusters.size);
+    metrics
+      .gauge({ name: 'relay_members', help: 'Clusters on the list of members' })
+      .set(this.#members.clusters.length);
     this.#countLinks();
-    this.log.flush();
+    // What is delegated decides what relays may see.
+    onRefresh();
+    this.#tables.parents.log.open();
+    for (const fn of this.#waiting.splice(0)) fn();
     this.#settle();
   }
 
-  /** What a consumer may see; undefined: it is no member. */
-  viewFor(consumer: Peer): View | undefined {
-    if (!this.#members.has(consumer.cluster)) return undefined;
-    return {
-      key: `consumer ${consumer.cluster}`,
-      stable: false,
-      sees: (typeUrl, entry) => this.#sees(consumer, typeUrl, entry),
+  /** What a peer may see; undefined: it is no member. */
+  viewFor(peer: PeerIdentity): View | undefined {
+    const { clusters, relays } = this.feeds;
+    const relay = peer.role === 'relay' ? peer.cluster : '';
+    const asking: Asking = {
+      asked: (stream, added, gone) => {
+        this.#answers.ask(stream, relay, added, gone);
+        this.#plan();
+      },
+      ended: (stream) => {
+        this.#answers.ended(stream);
+        this.#plan();
+      },
+      isAbsent: (_typeUrl, name) => this.#isAbsent(name, relay),
     };
+    if (peer.role !== 'relay') {
+      if (!clusters.has(peer.cluster)) return undefined;
+      return consumerView(peer, this.#tables.clusters, asking);
+    }
+    if (!relays.has(peer.cluster)) return undefined;
+    return childView(peer, this.#tables.children, {
+      ...asking,
+      self: this.#options.name,
+      clusters: () => relays.get(peer.cluster)?.clusters ?? new Set(),
+      origin: (cluster) => relays.get(peer.cluster)?.words.origins.get(cluster),
+    });
+  }
+
+  /** What a relay that we dial may see. */
+  parentView(parent: () => string): View & { readonly log: ResourceLog } {
+    return parentView(this.#tables.parents, { self: this.#options.name, parent });
+  }
+
+  /** Calls `fn` once it is known who is a member. */
+  whenListed(fn: () => void): void {
+    if (this.#members.isKnown) fn();
+    else this.#waiting.push(fn);
   }
 
   /** A member's publish link begins. Throws E_PEER_IDENTITY or E_XDS_STREAM when it is not taken. */
-  link(peer: PeerIdentity, epoch: number, connection: ClientConnection): PublishedOrigin {
-    const origin = this.#origins.get(peer.cluster);
-    if (!origin) throw new AppError('E_PEER_IDENTITY', `${peer.cluster} is not on the list of members`);
-    origin.opened(peer, epoch, connection);
+  link(peer: PeerIdentity, epoch: number, connection: ClientConnection): PublishFeed {
+    const feeds = peer.role === 'relay' ? this.feeds.relays : this.feeds.clusters;
+    const feed = feeds.get(peer.cluster);
+    if (!feed) throw new AppError('E_PEER_IDENTITY', `${peer.cluster} is not on the list of members`);
+    feed.opened(peer, epoch, connection);
     this.#countLinks();
-    return origin;
+    return feed;
   }
 
-  unlink(origin: PublishedOrigin, connection: ClientConnection): void {
-    origin.closed(connection);
+  unlink(feed: PublishFeed, connection: ClientConnection): void {
+    feed.closed(connection);
     this.#countLinks();
   }
 
-  #newOrigin(cluster: string): PublishedOrigin {
-    const { name, limits = defaultLimits, clock, metrics, log } = this.#options;
-    const refusedTotal = metrics.counter({
+  #changed(changes: readonly OriginChange[]): void {
+    const { log } = this.#options;
+    let refresh = false;
+    let settle = false;
+    for (const { origin, steps, isDropped } of changes) {
+      const { cluster, relay } = origin;
+      const ways = this.feeds.waysTo(cluster);
+      const fromBelow = ways.filter((way) => way.isWhole);
+      const { clusters, children, parents } = this.#tables;
+      refresh = clusters.update(cluster, ways, origin, steps) || refresh;
+      refresh = children.update(cluster, ways, origin, steps) || refresh;
+      refresh = parents.update(cluster, fromBelow, origin, steps) || refresh;
+      const via = relay === '' ? {} : { relay };
+      if (isDropped)
+        log.info({ cluster, ...via, resources: origin.size }, 'a cluster is not told of any more');
+      else if (steps.length > 0) {
+        const set = steps.filter((step) => 'set' in step).length;
+        log.info({ cluster, ...via, set, removed: steps.length - set }, 'member changed');
+      }
+      if (!origin.isWhole || !origin.isComplete || this.#members.isComplete(cluster)) continue;
+      this.#members.completed(cluster);
+      log.info({ cluster, ...via, resources: origin.size }, 'member has told everything');
+      settle = true;
+    }
+    for (const table of Object.values(this.#tables)) table.log.flush();
+    if (refresh) this.#options.onRefresh();
+    if (!settle) return;
+    this.#countLinks();
+    this.#settle();
+  }
+
+  /** Is it a fact for `relay` (empty: for a cluster) that `name`, which is not there, does not exist? */
+  #isAbsent(name: string, relay: string): boolean {
+    if (!this.#members.isAbsent(name, this.#options.clock.now())) return false;
+    if (name.endsWith('/*')) return this.#answers.areComplete(name, relay);
+    const cluster = parseRelayName(name)?.cluster;
+    if (cluster === undefined || this.#members.has(cluster)) return true;
+    return this.#answers.areWithout(name, relay);
+  }
+
+  /** Opens the logs once every member was heard or waited for, and tells what is absent for certain. */
+  #settle(): void {
+    const { clock, log } = this.#options;
+    const now = clock.now();
+    this.#answers.expire();
+    const { clusters, children, parents } = this.#tables;
+    if (!clusters.log.isOpen && this.#members.isSettled(now)) {
+      clusters.log.open();
+      children.log.open();
+      log.info({ members: this.members.length }, 'consumers are answered');
+    }
+    for (const table of [clusters, children]) table.answered();
+    for (const table of [clusters, children, parents]) {
+      table.log.flush();
+      table.log.settle();
+    }
+    this.#plan();
+  }
+
+  /** One timer, for the next wait that ends. */
+  #plan(): void {
+    const { clock } = this.#options;
+    const now = clock.now();
+    const { nextDeadline } = this.#members;
+    const due = [...this.#answers.deadlines, ...(nextDeadline === undefined ? [] : [nextDeadline])];
+    const next = Math.min(...due.filter((at) => at > now));
+    this.#cancel?.();
+    if (next < Number.POSITIVE_INFINITY) this.#cancel = clock.after(next - now, () => this.#settle());
+  }
+
+  #refusals(): (refused: readonly RefusedName[]) => void {
+    const { metrics, log } = this.#options;
+    const total = metrics.counter({
       name: 'relay_refused_total',
       help: 'Resources of peers that were refused',
       labels: ['reason'],
     });
-    const origin: PublishedOrigin = new PublishedOrigin({
-      cluster,
-      relay: name,
-      limits,
-      clock,
-      onSteps: (steps, status) => this.#apply(origin, steps, status),
-      onRefused: (refused) => {
-        for (const { reason } of refused) refusedTotal.inc({ reason });
-        const first = refused[0];
-        const fields = { cluster, count: refused.length, reason: first?.reason, resource: first?.name };
-        log.warn(fields, `resources refused, the first: ${first?.message}`);
-      },
-    });
-    return origin;
-  }
-
-  #apply(published: PublishedOrigin, steps: readonly Step[], status: Uint8Array | undefined): void {
-    const { origin } = published;
-    if (this.#origins.get(origin.cluster) !== published) return;
-    const peer = origin.peer as PeerIdentity;
-    let refresh = false;
-    for (const step of steps) {
-      if ('set' in step) refresh = this.#set(origin.cluster, step.set) || refresh;
-      else {
-        this.log.remove(step.remove.typeUrl, step.remove.name);
-        refresh = true;
-      }
-    }
-    if (steps.length > 0) {
-      const set = steps.filter((step) => 'set' in step).length;
-      this.#options.log.info({ cluster: origin.cluster, set, removed: steps.length - set }, 'member changed');
-    }
-    if (status) {
-      const name = this.#statusName(origin.cluster);
-      const before = this.log.get(typeUrls.originStatus, name);
-      this.log.set(typeUrls.originStatus, {
-        name,
-        body: withIdentity(status, peer),
-        facts:
-          before?.facts ??
-          ({ cluster: origin.cluster, namespace: '', to: [], policy: '' } satisfies EntryFacts),
-      });
-    }
-    this.log.flush();
-    if (refresh) this.#options.onRefresh();
-    if (!origin.isComplete || this.#members.isComplete(origin.cluster)) return;
-    this.#members.completed(origin.cluster);
-    this.#options.log.info({ cluster: origin.cluster, resources: origin.size }, 'member has told everything');
-    this.#countLinks();
-    this.#settle();
-  }
-
-  /** Whether somebody may see more or less than before. */
-  #set(cluster: string, { typeUrl, name, body, parsed, policy, path, mark }: PublishedResource): boolean {
-    const before = this.log.get(typeUrl, name);
-    const facts: EntryFacts = {
-      cluster,
-      namespace: parsed.namespace,
-      to: policy,
-      policy: JSON.stringify(policy),
+    return (refused) => {
+      for (const { reason } of refused) total.inc({ reason });
+      const first = refused[0];
+      const fields = { count: refused.length, reason: first?.reason, resource: first?.name };
+      log.warn(fields, `resources refused, the first: ${first?.message}`);
     };
-    const metadata = encodeLinkFacts({ path, mark });
-    this.log.set(typeUrl, { name, body, version: contentVersion(body), metadata, facts });
-    return before?.state !== 'set' || (before.facts as EntryFacts).policy !== facts.policy;
-  }
-
-  #sees(consumer: Peer, typeUrl: string, entry: Entry): boolean {
-    const facts = entry.facts as EntryFacts;
-    if (typeUrl !== typeUrls.originStatus) return isOfferedTo(consumer, facts);
-    return this.#origins.get(facts.cluster)?.origin.offersTo(consumer) ?? false;
-  }
-
-  /** Opens the log once every member was heard or waited for, and tells what is absent for certain. */
-  #settle(): void {
-    const { clock, log } = this.#options;
-    const now = clock.now();
-    if (!this.log.isOpen && this.#members.isSettled(now)) {
-      this.log.open();
-      log.info({ members: this.members.length }, 'consumers are answered');
-    }
-    this.log.settle();
-    this.#cancel?.();
-    const next = this.#members.nextDeadline;
-    if (next !== undefined && next > now) this.#cancel = clock.after(next - now, () => this.#settle());
-  }
-
-  #statusName(cluster: string): string {
-    return formatOriginName({ set: this.#options.set, cluster });
   }
 
   #countLinks(): void {
-    let links = 0;
-    for (const { isLinked } of this.#origins.values()) if (isLinked) links += 1;
     this.#options.metrics
       .gauge({ name: 'relay_links', help: 'Links between clusters that are up' })
-      .set(links);
+      .set(this.feeds.linked + this.feeds.parents.filter((parent) => parent.isUp).length);
   }
 }

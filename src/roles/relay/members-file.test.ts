@@ -7,11 +7,21 @@ const parse = (text: string) => parseMembers(readTexts(text));
 
 test('the list is read, what is wrong is named', () => {
   expect(parse('members:\n- cluster: east\n- cluster: west\n  note: x\n')).toEqual({
-    clusters: new Set(['east', 'west']),
+    list: { clusters: new Set(['east', 'west']), relays: new Map() },
     revoked: [],
   });
+  // A cluster that dials in here may be delegated as well.
+  const delegating =
+    'members: [{cluster: west}, {relay: eu, clusters: [west, north]}, {relay: us, clusters: []}]';
+  expect(parse(delegating).list).toEqual({
+    clusters: new Set(['west']),
+    relays: new Map([
+      ['eu', new Set(['west', 'north'])],
+      ['us', new Set()],
+    ]),
+  });
   expect(parse('members: []\nrevoked: [{serial: 0A:0b}]')).toEqual({
-    clusters: new Set(),
+    list: { clusters: new Set(), relays: new Map() },
     revoked: [{ serial: 'a0b' }],
   });
   const wrong: [string, string][] = [
@@ -20,7 +30,22 @@ test('the list is read, what is wrong is named', () => {
     ['members: {a: b}', 'members: expected a list, found {"a":"b"}'],
     ['members: [west]', 'members[0].cluster: expected a DNS label, found none'],
     ['members: [{cluster: A.b}]', 'members[0].cluster: expected a DNS label, found "A.b"'],
-    ['members: [{cluster: a}, {cluster: a}]', 'members[1].cluster: expected each cluster once, found "a"'],
+    ['members: [{cluster: a}, {cluster: a}]', 'members[1].cluster: expected each name once, found "a"'],
+    ['members: [{relay: eu}]', 'members[0].clusters: expected a list, found none'],
+    ['members: [{relay: e_u, clusters: []}]', 'members[0].relay: expected a DNS label, found "e_u"'],
+    [
+      'members: [{relay: eu, cluster: eu, clusters: []}]',
+      'members[0]: expected a cluster or a relay, found {',
+    ],
+    ['members: [{relay: eu, clusters: [a, 7]}]', 'members[0].clusters[1]: expected a DNS label, found 7'],
+    [
+      'members: [{relay: eu, clusters: [a, a]}]',
+      'members[0].clusters[1]: expected each name once, found "a"',
+    ],
+    [
+      'members: [{relay: eu, clusters: []}, {relay: eu, clusters: []}]',
+      'members[1].relay: expected each name once, found "eu"',
+    ],
     ['members: []\nrevoked: [{}]', 'revoked[0]: expected a serial or a cluster, found none'],
     ['members: [', 'Flow sequence'],
   ];

@@ -115,7 +115,7 @@ export class TestHub {
   }
 
   members(...clusters: string[]): void {
-    this.hub.setMembers(new Set(clusters));
+    this.hub.setMembers({ clusters: new Set(clusters), relays: new Map() });
   }
 
   async refused(reason: string): Promise<number> {
@@ -126,9 +126,10 @@ export class TestHub {
   /** Everything a consumer could ever get: a stream with wildcards on all types. */
   wire(peer: PeerIdentity): DeltaResource[] {
     const got: DeltaResource[] = [];
+    const view = this.hub.viewFor(peer) as View;
     const stream = new DeltaServerStream({
-      log: this.hub.log,
-      view: this.hub.viewFor(peer) as View,
+      log: view.log ?? this.hub.log,
+      view,
       send: (m) => {
         got.push(...decodeDeltaResponse(m).resources);
         return true;

@@ -32,23 +32,24 @@ function accept({ hub, set, admission, clock, log }: PublishServiceOptions, call
   serveBytesCall(call, {
     admission,
     open: (fail) => {
-      const peer = identifyCall(call, { set, roles: ['controller'] });
+      const peer = identifyCall(call, { set, roles: ['controller', 'relay'] });
       const epoch = Number(call.metadata.get(epochHeader)[0]);
       if (!Number.isSafeInteger(epoch) || epoch < 0) {
         throw new AppError('E_XDS_STREAM', `expected the publisher's epoch in ${epochHeader}`);
       }
       call.sendMetadata(new Metadata());
       const connection = { send: (message: Buffer) => void call.write(message), fail };
-      const origin = hub.link(peer, epoch, connection);
-      log.info({ cluster: peer.cluster, peer: call.getPeer(), epoch }, 'member publishes');
+      const feed = hub.link(peer, epoch, connection);
+      const who = peer.role === 'relay' ? { relay: peer.cluster } : { cluster: peer.cluster };
+      log.info({ ...who, peer: call.getPeer(), epoch }, 'member publishes');
       return {
         receive: (message) => {
-          const delay = origin.receive(connection, message);
+          const delay = feed.receive(connection, message);
           if (delay <= 0) return;
           call.pause();
           clock.after(delay, () => call.resume());
         },
-        closed: () => hub.unlink(origin, connection),
+        closed: () => hub.unlink(feed, connection),
       };
     },
     failed: ({ code, message }, refused) => {

@@ -72,6 +72,7 @@ export class RelayTestBed {
       log: silentLog,
       metrics: this.metrics,
       clock: systemClock,
+      random: Math.random,
       ...options,
     });
     this.#port = this.relay.port;

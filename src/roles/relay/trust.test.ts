@@ -189,16 +189,16 @@ test('bodies go on byte for byte, the export policy does not', async () => {
   west.state.log.set(typeUrls.assignment, {
     name,
     body,
-    metadata: encodeLinkFacts({ export: [{}], path: ['eu'], mark: 42 }),
+    metadata: encodeLinkFacts({ export: [{}], path: [], mark: 42 }),
   });
   west.state.log.flush();
   await bed.settle();
   const [got] = hub.wire(identity('east')).filter((r) => r.typeUrl === typeUrls.assignment);
   expect(Buffer.from(got?.body ?? []).equals(body)).toBe(true);
-  expect(decodeLinkFacts(got?.metadata)).toEqual({ path: ['eu', 'hub'], mark: 42 });
+  expect(decodeLinkFacts(got?.metadata)).toEqual({ path: [], mark: 42 });
 });
 
-test('a resource that comes round, or is of another type than its name says, is refused', async () => {
+test('an origin that comes round, or a resource of another type than its name says, is refused', async () => {
   const hub = bed.hub('west');
   const west = bed
     .publisher(identity('west'))
@@ -209,8 +209,9 @@ test('a resource that comes round, or is of another type than its name says, is 
   const [resource] = decodeDeltaResponse(entry?.fragment as Buffer).resources;
   const body = resource?.body ?? Buffer.alloc(0);
   const name = resource?.name ?? '';
-  const metadata = encodeLinkFacts({ export: [{}], path: ['hub'], mark: 0 });
-  west.state.log.set(typeUrls.assignment, { name, body, version: 'again', metadata });
+  const metadata = encodeLinkFacts({ path: ['hub'], mark: 0 });
+  const status = 'xdstp://demo/causeway.v1.OriginStatus/v1/west';
+  west.state.log.set(typeUrls.originStatus, { name: status, body: Buffer.alloc(0), metadata });
   west.state.log.set(typeUrls.cluster, { name, body });
   west.state.log.set(typeUrls.originStatus, { name, body });
   west.state.log.set(typeUrls.cluster, { name: 'composite/shop/store/tcp-80', body });

@@ -83,14 +83,6 @@ export class LinkContents {
     for (const source of [...(this.#ports.get(portKey)?.keys() ?? [])]) this.#forget(portKey, source);
   }
 
-  /** Something is held of this port's Clusters, or assignments. */
-  holds(portKey: string, type: ContributionName['type']): boolean {
-    for (const parts of this.#ports.get(portKey)?.values() ?? []) {
-      if (type === 'cluster' ? parts.facts !== undefined : parts.shards.size > 0) return true;
-    }
-    return false;
-  }
-
   get hasPartial(): boolean {
     return this.#partial.size > 0;
   }

@@ -2,19 +2,16 @@ import type { Refused } from '../../model/relay/authority.ts';
 import { decodeLinkFacts } from '../../model/relay/link-metadata.ts';
 import {
   type ContributionName,
-  contributionGlob,
   contributionKeyOf,
-  originGlob,
   parseRelayName,
   portKeyOf,
 } from '../../model/relay/names.ts';
 import { decodeOriginStatus, type OriginStatus } from '../../model/relay/origin-status.ts';
 import { defaultLimits } from '../../model/relay/peer-budget.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Dialer, DuplexLoop } from '../../runtime/duplex-loop.ts';
+import type { Dialer } from '../../runtime/duplex-loop.ts';
 import type { AppError } from '../../runtime/errors.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
-import { methods } from '../../wire/proto/methods.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import {
@@ -26,6 +23,8 @@ import {
 import { BadContent, decodeCluster, decodeShard } from './decode.ts';
 import type { KeptLink } from './kept-peers.ts';
 import { LinkContents, type Told } from './link-contents.ts';
+import { PortQuestions } from './port-questions.ts';
+import { subscribeLoop } from './subscribe-loop.ts';
 
 /** What a message from the relay touched. */
 export interface LinkTouched {
@@ -48,28 +47,16 @@ export interface RelayLinkOptions {
   readonly onState: (state: 'up' | AppError) => void;
 }
 
-const types: readonly ContributionName['type'][] = ['cluster', 'assignment'];
-const typeUrlOf = { cluster: typeUrls.cluster, assignment: typeUrls.assignment } as const;
-
 /** What one relay tells us, over a stream that comes and goes. What it told stays when the stream ends. */
 export class RelayLink {
   readonly contents = new LinkContents();
   readonly #options: RelayLinkOptions;
   readonly #stream: DeltaClientStream;
-  readonly #ports = new Set<string>();
-  /** Glob → `<type> <port key>`. */
-  readonly #globs = new Map<string, string>();
-  /** `<type> <port key>` of globs under which the relay says there is nothing. */
-  readonly #empty = new Set<string>();
-  #loop: DuplexLoop | undefined;
+  readonly #questions: PortQuestions;
+  #close: (() => void) | undefined;
   #connection = 0;
   #contactFrom = 1;
   #up = false;
-  #barrier = -1;
-  /** Everything that was asked before the last `#ask` is answered. */
-  #passed = false;
-  /** A barrier is under way. */
-  #asking = false;
 
   constructor(options: RelayLinkOptions) {
     this.#options = options;
@@ -79,8 +66,7 @@ export class RelayLink {
         codec('envoy.config.core.v3.Node').encode({ id: options.cluster, user_agent_name: 'causeway' }),
       passed: (token) => this.#passBarrier(token),
     });
-    this.#stream.subscribe(typeUrls.originStatus, [originGlob(options.set)]);
-    this.#ask();
+    this.#questions = new PortQuestions(options.set, this.#stream);
   }
 
   get target(): string {
@@ -126,41 +112,23 @@ export class RelayLink {
     for (const resource of resources) {
       const name = parseRelayName(resource.name);
       if (name?.kind !== 'contribution' || name.cluster === this.#options.cluster) continue;
-      if (!this.#ports.has(portKeyOf(name)) || this.#putPart(name, resource)) continue;
-      this.#stream.restore(typeUrlOf[name.type], [[resource.name, resource.version]]);
+      if (!this.#questions.has(portKeyOf(name)) || this.#putPart(name, resource)) continue;
+      this.#stream.restore(typeUrls[name.type], [[resource.name, resource.version]]);
     }
     this.contents.settle();
   }
 
   dial(dialer: Dialer, random: () => number): void {
-    const { target, clock } = this.#options;
-    this.#loop = new DuplexLoop({
-      dialer,
-      target,
-      path: methods.deltaAds,
-      clock,
-      random,
-      open: (duplex) => {
-        this.opened({ send: (message) => void duplex.send(message), fail: (error) => duplex.fail(error) });
-        return {
-          receive: (message) => this.receive(message),
-          drained: () => {},
-          replaced: () => this.#stream.closed(),
-          closed: (error) => this.closed(error),
-        };
-      },
-    });
+    this.#close = subscribeLoop(this, { ...this.#options, dialer, random });
   }
 
   close(): void {
-    this.#loop?.close();
+    this.#close?.();
   }
 
   opened(connection: ClientConnection): void {
     this.#connection += 1;
-    this.#passed = false;
-    this.#asking = true;
-    this.#empty.clear();
+    this.#questions.opened();
     this.#stream.opened(connection);
   }
 
@@ -172,43 +140,28 @@ export class RelayLink {
     this.#stream.receive(message);
   }
 
+  /** Another connection follows at once. */
+  replaced(): void {
+    this.#stream.closed();
+  }
+
   closed(error: AppError): void {
     this.#stream.closed();
     this.#contactFrom = this.#connection + 1;
     this.#up = false;
-    this.#passed = false;
+    this.#questions.closed();
     this.#options.onState(error);
     const origins = new Set(this.contents.origins.keys());
     this.#options.onTouched({ contributions: new Set(), origins, answers: false });
   }
 
   setPorts(ports: ReadonlySet<string>): void {
-    const { set } = this.#options;
-    const added = [...ports].filter((p) => !this.#ports.has(p));
-    const gone = [...this.#ports].filter((p) => !ports.has(p));
-    for (const port of gone) {
-      this.#ports.delete(port);
-      this.contents.forgetPort(port);
-    }
-    for (const port of added) this.#ports.add(port);
-    for (const type of types) {
-      const goneGlobs = gone.map((port) => contributionGlob(set, type, port));
-      for (const glob of goneGlobs) {
-        this.#empty.delete(this.#globs.get(glob) ?? '');
-        this.#globs.delete(glob);
-      }
-      const addedGlobs = added.map((port) => contributionGlob(set, type, port));
-      for (const [i, glob] of addedGlobs.entries()) this.#globs.set(glob, `${type} ${added[i]}`);
-      if (gone.length > 0) this.#stream.unsubscribe(typeUrlOf[type], goneGlobs);
-      if (added.length > 0) this.#stream.subscribe(typeUrlOf[type], addedGlobs);
-    }
-    if (added.length > 0) this.#ask();
+    for (const port of this.#questions.replace(ports)) this.contents.forgetPort(port);
   }
 
   /** The relay has told everything it has of this port. */
   isAnswered(port: string): boolean {
-    if (!this.#passed || !this.#ports.has(port)) return false;
-    return types.every((type) => this.#empty.has(`${type} ${port}`) || this.contents.holds(port, type));
+    return this.#questions.isAnswered(port);
   }
 
   /** Something is there that the next passed barrier clears up. */
@@ -220,16 +173,8 @@ export class RelayLink {
     return false;
   }
 
-  #ask(): void {
-    this.#passed = false;
-    this.#asking = true;
-    this.#barrier = this.#stream.barrier();
-  }
-
   #passBarrier(token: number): void {
-    if (token !== this.#barrier) return;
-    this.#passed = true;
-    this.#asking = false;
+    if (!this.#questions.pass(token)) return;
     const contributions = new Set(this.contents.settle().map(contributionKeyOf));
     const origins = new Set<string>();
     for (const [cluster, heard] of this.contents.origins) {
@@ -251,10 +196,9 @@ export class RelayLink {
       refusals.push({ name: upsert.name, message: refused.message });
     }
     for (const name of update.removals) this.#remove(name, contributions, origins);
-    this.#options.onTouched({ contributions, origins, answers: this.#passed });
-    if (this.#passed && !this.#asking && this.#isUnsettled()) {
-      this.#asking = true;
-      this.#barrier = this.#stream.barrier();
+    this.#options.onTouched({ contributions, origins, answers: this.#questions.isSettled });
+    if (this.#questions.isSettled && !this.#questions.isAsking && this.#isUnsettled()) {
+      this.#questions.askAgain();
     }
     return refusals;
   }
@@ -282,8 +226,8 @@ export class RelayLink {
       }
     }
     const port = portKeyOf(name);
-    if (typeUrl !== typeUrlOf[name.type]) return { reason: 'type', message: `expected a ${name.type}` };
-    if (!this.#ports.has(port)) return undefined;
+    if (typeUrl !== typeUrls[name.type]) return { reason: 'type', message: `expected a ${name.type}` };
+    if (!this.#questions.has(port)) return undefined;
     const refused = this.#putPart(name, upsert);
     if (refused) return refused;
     this.contents.mark(name, decodeLinkFacts(upsert.metadata)?.mark ?? 0);
@@ -329,8 +273,6 @@ export class RelayLink {
   }
 
   #remove(text: string, contributions: Set<string>, origins: Set<string>): void {
-    const glob = this.#globs.get(text);
-    if (glob !== undefined) this.#empty.add(glob);
     const name = parseRelayName(text);
     if (!name) return;
     if (name.kind === 'origin') {
