@@ -4,14 +4,8 @@ import type { Export } from '../../model/compiled.ts';
 import { renderExport } from '../../outputs/relay/render.ts';
 import type { ResourceLog } from '../../outputs/xds/resource-log.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
-import {
-  addresses,
-  type Consumer,
-  identity,
-  type Publisher,
-  RelayMemoryBed,
-  type TestHub,
-} from './memory-bed.ts';
+import { addresses, type Consumer, identity, type Publisher, RelayMemoryBed } from './memory-bed.ts';
+import type { TestHub } from './memory-relay.ts';
 import { store } from './test-bed.ts';
 
 const composites = ['a', 'b', 'c'];

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { formatKeptPeers, type KeptPeers, parseKeptPeers } from '../../sources/relay/kept-peers.ts';
-import { addresses, type Consumer, identity, RelayMemoryBed, type TestHub } from './memory-bed.ts';
+import { addresses, type Consumer, identity, RelayMemoryBed } from './memory-bed.ts';
+import type { TestHub } from './memory-relay.ts';
 import { store, storePort } from './test-bed.ts';
 
 const cartPort = 'shop/cart/tcp-80';

@@ -1,4 +1,5 @@
 import type { Export } from '../../model/compiled.ts';
+import type { MemberList } from '../../model/relay/members.ts';
 import { PublishedState } from '../../outputs/relay/published-state.ts';
 import { DeltaServerStream } from '../../outputs/xds/delta-server-stream.ts';
 import type { View } from '../../outputs/xds/view.ts';
@@ -9,9 +10,8 @@ import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
 import { RelaySource, type RelaySourceOptions } from '../../sources/relay/relay-source.ts';
 import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts';
-import { type DeltaResource, decodeDeltaResponse, encodeDeltaRequest } from '../../wire/proto/discovery.ts';
-import { typeUrls } from '../../wire/proto/type-urls.ts';
-import { RelayHub } from './hub.ts';
+import { MemoryNetwork } from './memory-network.ts';
+import { TestHub } from './memory-relay.ts';
 import { Records, storePort } from './test-bed.ts';
 
 export const identity = (cluster: string, over: Partial<PeerIdentity> = {}): PeerIdentity => ({
@@ -32,12 +32,28 @@ export const addresses = (count: number, net = 1): string[] =>
 /** For tests: relays, publishers and consumers without transports, on a clock that stands still. */
 export class RelayMemoryBed {
   readonly clock = new ManualClock(1_000_000);
-  readonly net = new Network();
+  readonly net: MemoryNetwork;
   /** Of each consumer made from here on. */
   relays: readonly string[] = ['hub:1'];
 
+  /** `pick`: see MemoryNetwork. */
+  constructor(pick?: (channels: number) => number) {
+    this.net = new MemoryNetwork(pick);
+  }
+
   hub(...members: string[]): TestHub {
-    return new TestHub(this.clock, members);
+    const hub = new TestHub(this.clock);
+    if (members.length > 0) hub.members(...members);
+    return hub;
+  }
+
+  /** `list`: its clusters, and the relays that dial it with theirs. */
+  relay(
+    name: string,
+    list: { clusters?: readonly string[]; relays?: Readonly<Record<string, readonly string[]>> },
+    parents: readonly string[] = [],
+  ): TestHub {
+    return new TestHub(this.clock, { name, parents, list: memberList(list) });
   }
 
   publisher(peer: PeerIdentity, options: { epoch?: number; as?: string } = {}): Publisher {
@@ -66,91 +82,22 @@ export class RelayMemoryBed {
     return { hub, west, east, eastPublisher };
   }
 
-  settle(): Promise<void> {
-    return this.net.settle();
+  /** Delivers until nothing is under way, or `most` messages. */
+  settle(most?: number): Promise<void> {
+    return this.net.settle(most);
   }
+}
+
+export function memberList(list: {
+  readonly clusters?: readonly string[];
+  readonly relays?: Readonly<Record<string, readonly string[]>>;
+}): MemberList {
+  const { clusters = [], relays = {} } = list;
+  const delegated = Object.entries(relays).map(([relay, of]) => [relay, new Set(of)] as const);
+  return { clusters: new Set(clusters), relays: new Map(delegated) };
 }
 
 type Earlier = NonNullable<RelaySourceOptions['earlier']>;
-
-/** Delivers messages one at a time; `settle` until nothing is under way. */
-class Network {
-  #queue: (() => void)[] = [];
-
-  later(deliver: () => void): void {
-    this.#queue.push(deliver);
-  }
-
-  async settle(): Promise<void> {
-    for (let quiet = 0, delivered = 0; quiet < 3; delivered += 1) {
-      if (delivered > 10_000) throw new Error('messages go round and round');
-      const next = this.#queue.shift();
-      quiet = next ? 0 : quiet + 1;
-      next?.();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  }
-}
-
-/** A relay without transports, and who reads it. */
-export class TestHub {
-  readonly metrics = new Metrics();
-  readonly consumers = new Set<DeltaServerStream>();
-  readonly hub: RelayHub;
-
-  constructor(clock: ManualClock, members: readonly string[]) {
-    this.hub = new RelayHub({
-      set: 'demo',
-      name: 'hub',
-      clock,
-      log: silentLog,
-      metrics: this.metrics,
-      limits: { names: 50, bytes: 100_000, endpointsPerShard: 200, rate: 1_000, burst: 10_000 },
-      onRefresh: () => {
-        for (const stream of this.consumers) stream.refresh();
-      },
-      onExpelled: () => {},
-    });
-    if (members.length > 0) this.members(...members);
-  }
-
-  members(...clusters: string[]): void {
-    this.hub.setMembers({ clusters: new Set(clusters), relays: new Map() });
-  }
-
-  async refused(reason: string): Promise<number> {
-    const metric = await this.metrics.registry.getSingleMetric('causeway_relay_refused_total')?.get();
-    return metric?.values.find((v) => v.labels.reason === reason)?.value ?? 0;
-  }
-
-  /** Everything a consumer could ever get: a stream with wildcards on all types. */
-  wire(peer: PeerIdentity): DeltaResource[] {
-    const got: DeltaResource[] = [];
-    const view = this.hub.viewFor(peer) as View;
-    const stream = new DeltaServerStream({
-      log: view.log ?? this.hub.log,
-      view,
-      send: (m) => {
-        got.push(...decodeDeltaResponse(m).resources);
-        return true;
-      },
-      fail: () => {},
-    });
-    for (const typeUrl of [typeUrls.cluster, typeUrls.assignment, typeUrls.originStatus]) {
-      stream.receive(
-        encodeDeltaRequest({
-          typeUrl,
-          subscribe: ['*'],
-          unsubscribe: [],
-          initialVersions: new Map(),
-          nonce: '',
-        }),
-      );
-    }
-    stream.close();
-    return got;
-  }
-}
 
 /** A member's publishing end. */
 export class Publisher {
@@ -182,11 +129,12 @@ export class Publisher {
     const { net } = this.#bed;
     this.#close?.();
     let open = true;
+    const [toHub, toUs] = [{}, {}];
     const stream = new DeltaServerStream({
       log: this.state.log,
       view: everything,
       send: (m) => {
-        net.later(() => open && void origin.receive(connection, m));
+        net.later(toHub, () => open && void feed.receive(connection, m));
         return true;
       },
       fail: () => {},
@@ -199,16 +147,16 @@ export class Publisher {
       stream.close();
     };
     const connection: ClientConnection = {
-      send: (m) => net.later(() => open && stream.receive(m)),
+      send: (m) => net.later(toUs, () => open && stream.receive(m)),
       fail: (error) => {
         this.ended = error;
         end();
       },
     };
-    const origin = hub.link(this.peer, this.epoch, connection);
+    const feed = hub.link(this.peer, this.epoch, connection);
     this.#close = () => {
       end();
-      hub.unlink(origin, connection);
+      hub.unlink(feed, connection);
     };
     return this;
   }
@@ -264,20 +212,23 @@ export class Consumer extends Records {
     const { net } = this.#bed;
     this.#close[at]?.();
     let open = true;
+    const [toHub, toUs] = [{}, {}];
     const link = this.source.links[at];
+    const view = to.hub.viewFor(this.peer) as View;
     const stream = new DeltaServerStream({
-      log: to.hub.log,
-      view: to.hub.viewFor(this.peer) as View,
+      log: view.log ?? to.hub.log,
+      view,
       send: (m) => {
         this.bytes.push(m);
-        net.later(() => open && link?.receive(m));
+        net.later(toUs, () => open && link?.receive(m));
         return true;
       },
       fail: () => {},
     });
-    to.consumers.add(stream);
-    link?.opened({ send: (m) => net.later(() => open && stream.receive(m)), fail: () => {} });
+    to.consumers.set(stream, { ...this.peer, end: () => this.unlink(at) });
+    link?.opened({ send: (m) => net.later(toHub, () => open && stream.receive(m)), fail: () => {} });
     this.#close[at] = () => {
+      if (!open) return;
       open = false;
       to.consumers.delete(stream);
       stream.close();
