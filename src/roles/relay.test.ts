@@ -125,7 +125,7 @@ test('X2 a certificate is revoked: its streams end, both of them, and another of
   const serial = bed.serial('west');
 
   bed.writeLists(['east', 'west', 'north'], [{ serial, reason: 'the key was copied' }]);
-  await expect.poll(() => bed.relay?.hub.origins.get('west')?.isLinked, soon).toBe(false);
+  await expect.poll(() => bed.relay?.hub.origin('west')?.isLinked, soon).toBe(false);
   await expect
     .poll(() => west.lastError(), soon)
     .toContain(`certificate ${serial} of west/controller is revoked`);

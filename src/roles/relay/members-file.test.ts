@@ -37,7 +37,7 @@ test('the list is read, what is wrong is named', () => {
       'members: [{relay: eu, cluster: eu, clusters: []}]',
       'members[0]: expected a cluster or a relay, found {',
     ],
-    ['members: [{relay: eu, clusters: [a, 7]}]', 'members[0].clusters[1]: expected a DNS label, found 7'],
+    ['members: [{relay: eu, clusters: [a, B]}]', 'members[0].clusters[1]: expected a DNS label, found "B"'],
     [
       'members: [{relay: eu, clusters: [a, a]}]',
       'members[0].clusters[1]: expected each name once, found "a"',

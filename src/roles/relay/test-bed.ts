@@ -21,14 +21,17 @@ import { type Relay, type StartRelayOptions, startRelay } from '../relay.ts';
 export class RelayTestBed {
   readonly dir = mkdtempSync(join(tmpdir(), 'causeway-relay-'));
   readonly metrics = new Metrics();
+  /** The one that is called hub. */
   relay: Relay | undefined;
+  /** The others, by name. */
+  readonly #relays = new Map<string, Relay>();
   #ca: CaFolder | undefined;
   readonly #members: TestMember[] = [];
-  #port = 0;
+  readonly #ports = new Map<string, number>();
 
   async close(): Promise<void> {
     await Promise.all(this.#members.map((member) => member.stop()));
-    await this.relay?.close();
+    await Promise.all([this.relay?.close(), ...[...this.#relays.values()].map((relay) => relay.close())]);
     rmSync(this.dir, { recursive: true });
   }
 
@@ -67,7 +70,7 @@ export class RelayTestBed {
       name: 'hub',
       set: 'demo',
       members: join(this.dir, 'members.yaml'),
-      listen: `127.0.0.1:${this.#port}`,
+      listen: this.address('hub'),
       tls: await this.issue('hub', { role: 'relay' }),
       log: silentLog,
       metrics: this.metrics,
@@ -75,8 +78,41 @@ export class RelayTestBed {
       random: Math.random,
       ...options,
     });
-    this.#port = this.relay.port;
+    this.#ports.set('hub', this.relay.port);
     return this.relay;
+  }
+
+  /** Where a relay is, or was last. */
+  address(relay: string): string {
+    return `127.0.0.1:${this.#ports.get(relay) ?? 0}`;
+  }
+
+  writeMembersOf(relay: string, members: readonly object[]): void {
+    writeFileSync(join(this.dir, `${relay}.yaml`), JSON.stringify({ members }));
+  }
+
+  /** One of several; `parents`: names of those that it dials. */
+  async startRelayOf(name: string, parents: readonly string[] = []): Promise<Relay> {
+    const relay = await startRelay({
+      name,
+      set: 'demo',
+      members: join(this.dir, `${name}.yaml`),
+      listen: this.address(name),
+      relays: parents.map((parent) => this.address(parent)),
+      tls: await this.issue(`relay-${name}`, { cluster: name, role: 'relay' }),
+      log: silentLog,
+      metrics: new Metrics(),
+      clock: systemClock,
+      random: Math.random,
+    });
+    this.#relays.set(name, relay);
+    this.#ports.set(name, relay.port);
+    return relay;
+  }
+
+  async stopRelayOf(name: string): Promise<void> {
+    await this.#relays.get(name)?.close();
+    this.#relays.delete(name);
   }
 
   async stopRelay(): Promise<void> {
@@ -88,11 +124,12 @@ export class RelayTestBed {
     cluster: string,
     identity: Partial<IssueOptions> = {},
     clock: Clock = systemClock,
+    relay = 'hub',
   ): Promise<TestMember> {
     const state = join(this.dir, `${cluster}-state`);
     const member = new TestMember({
       cluster,
-      target: `127.0.0.1:${this.#port}`,
+      target: this.address(relay),
       tls: await this.issue(cluster, identity),
       state,
       clock,
