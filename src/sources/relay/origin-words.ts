@@ -22,7 +22,7 @@ export interface OriginChange {
 
 export type RefusedName = Refused & { readonly name: string };
 
-export interface WordEvents {
+interface WordEvents {
   /** Of one message, or of what happened to a link. */
   readonly onChanges: (changes: readonly OriginChange[]) => void;
   /** Of one message. */
