@@ -75,7 +75,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const { cluster, set, tls, dir, state, relays, log, metrics, clock, random } = options;
   const identity = requireOwnIdentity(tls, { set, cluster, role: 'controller' });
   const context: RoleContext = { clock, random, log, metrics };
-  const epoch = clock.now();
+  const epoch = clock.wall();
   const model = new Model(modelConfig(options, identity));
   const loop = new CompileLoop({
     ...context,
@@ -102,6 +102,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     ...options,
     admission,
     epoch,
+    admitted: (node) => claims.admitted(node),
     onAcks: () => onAcks(),
     onProgress: (before, after) => propagation.acknowledged(before, after),
   });

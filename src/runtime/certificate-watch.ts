@@ -44,7 +44,7 @@ export class CertificateWatch {
       labels: ['peer'],
       collect: (gauge) => {
         gauge.reset();
-        const now = options.clock.now();
+        const now = options.clock.wall();
         for (const [peer, { until }] of this.#all()) gauge.set({ peer }, (until - now) / 1000);
       },
     });
@@ -105,7 +105,7 @@ export class CertificateWatch {
 
   #warn(peer: string, validity: Validity): void {
     const { until } = validity;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.wall();
     if (!endsSoon(validity, now) || this.#warned.get(peer) === until) return;
     const left = until - now;
     this.#warned.set(peer, until);

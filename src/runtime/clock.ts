@@ -1,13 +1,19 @@
 /** Time and timers, injected so that tests decide when time passes. */
 export interface Clock {
-  /** Epoch milliseconds. */
+  /**
+   * Epoch milliseconds of what passes: the wall clock's when the process began, and steady from then on. Deadlines
+   * and ages are reckoned in it, so that nothing expires or waits because somebody set a clock.
+   */
   now(): number;
+  /** Epoch milliseconds of the wall clock, which may be set: for people, certificates and other processes. */
+  wall(): number;
   /** Calls `fn` once after `ms` milliseconds, unless the returned function is called first. */
   after(ms: number, fn: () => void): () => void;
 }
 
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: () => Math.floor(performance.timeOrigin + performance.now()),
+  wall: () => Date.now(),
   after(ms, fn) {
     const timer = setTimeout(fn, ms);
     return () => clearTimeout(timer);
@@ -17,6 +23,7 @@ export const systemClock: Clock = {
 /** A clock that stands still until `advance`; timers fire in order of their time. */
 export class ManualClock implements Clock {
   #now: number;
+  #set = 0;
   #timers: { at: number; fn: () => void }[] = [];
 
   constructor(now = 0) {
@@ -25,6 +32,15 @@ export class ManualClock implements Clock {
 
   now(): number {
     return this.#now;
+  }
+
+  wall(): number {
+    return this.#now + this.#set;
+  }
+
+  /** The wall clock is set forward, or back where it is negative. */
+  setWall(byMs: number): void {
+    this.#set += byMs;
   }
 
   after(ms: number, fn: () => void): () => void {

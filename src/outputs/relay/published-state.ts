@@ -116,7 +116,7 @@ export class PublishedState implements Publishable {
       sequence: this.#sequence,
       synced: true,
       counts: this.#counts,
-      sentAt: clock.now(),
+      sentAt: clock.wall(),
     };
     this.log.set(typeUrls.originStatus, {
       name: formatOriginName({ set, cluster }),

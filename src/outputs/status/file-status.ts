@@ -89,7 +89,7 @@ export class FileStatus implements Output<Status> {
   }
 
   #context(): { now: string; controllerName: string } {
-    const now = new Date(this.#options.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const now = new Date(this.#options.clock.wall()).toISOString().replace(/\.\d+Z$/, 'Z');
     return { now, controllerName: this.#options.controllerName };
   }
 

@@ -78,7 +78,10 @@ test('design kept: restarts do not start the clock of expireAfter anew, and a cl
     await bed.settle();
     expect(next.origins.get('west')).toEqual(stale);
     expect(next.losses()).toEqual([]);
+    // The file is on the wall clock, the process is not.
+    bed.clock.setWall(i === 1 ? -7_200_000 : 3_600_000);
     kept = left(next);
+    expect(kept.staleSince.get('west')).toBe((stale?.staleSince ?? 0) + bed.clock.wall() - bed.clock.now());
   }
   const future = bed.clock.now() + 3_600_000;
   const ahead = alone({ ...kept, staleSince: new Map([['west', future]]) }, future);

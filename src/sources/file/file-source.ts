@@ -136,7 +136,8 @@ export class FileSource {
 
   /** Returns after how many milliseconds to look again. */
   async #readChanged(folder: Folder, scan: Scan): Promise<number> {
-    const now = this.#options.clock.now();
+    const { clock } = this.#options;
+    const now = clock.now();
     const first = !this.#complete;
     let again = auditMs;
     for (const [path, message] of scan.unreadable) {
@@ -164,7 +165,7 @@ export class FileSource {
         ? 0
         : this.#settling.wait(file, version, now, version.split(':')[2] === '0' ? 300 : 20);
       if (wait > 0) again = Math.min(again, wait);
-      else await this.#readFile(folder, file, version, now);
+      else await this.#readFile(folder, file, version, clock.wall());
     }
     if (first && !folder.unsure) this.#identities.prune(folder.presentIds);
     return again;
@@ -201,7 +202,7 @@ export class FileSource {
   }
 
   async #report(folder: Folder): Promise<void> {
-    const changes = folder.takeChanges(this.#options.clock.now());
+    const changes = folder.takeChanges(this.#options.clock.wall());
     const problems = this.#folderProblem ? [this.#folderProblem, ...folder.problems()] : folder.problems();
     // What was not read whole must not be mistaken for a folder with nothing in it.
     const complete = this.#complete || this.#folderProblem === undefined;

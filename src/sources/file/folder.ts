@@ -59,7 +59,7 @@ export class Folder {
     return new Set(this.#owners.keys());
   }
 
-  /** A file was read. `now`: epoch milliseconds. */
+  /** A file was read. `now`: epoch milliseconds, for people. */
   set(file: string, parsed: ParsedFile, now: number): void {
     const before = this.#files.get(file);
     const objects = new Map<ObjectId, HeldObject>();
@@ -93,7 +93,7 @@ export class Folder {
     this.#replace(file, undefined);
   }
 
-  /** What changed since the last call. `now`: epoch milliseconds. */
+  /** What changed since the last call. `now`: epoch milliseconds, for people. */
   takeChanges(now: number): Change[] {
     const changes: Change[] = [];
     for (const id of [...this.#touched].sort()) {

@@ -11,7 +11,7 @@ export interface KeptPeers {
   readonly ports: readonly string[];
   /** Of those that serve though none has answered. */
   readonly unanswered: readonly string[];
-  /** Cluster → epoch milliseconds; only of those that are Stale. */
+  /** Cluster → epoch milliseconds of the wall clock; only of those that are Stale. */
   readonly staleSince: ReadonlyMap<string, number>;
   /** By the relay's address. */
   readonly links: ReadonlyMap<string, KeptLink>;

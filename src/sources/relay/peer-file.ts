@@ -34,7 +34,6 @@ export interface PeerFileOptions {
 }
 
 const periodMs = 1_000;
-/** A clock that is set must not stop the writing. */
 const maxRestMs = 60_000;
 /** How often the time of the last contact is noted. */
 const contactMs = 2_000;
@@ -96,7 +95,7 @@ export class PeerFile {
   changed(): void {
     if (this.#dirty) return;
     this.#dirty = true;
-    const passed = Math.abs(this.#options.clock.now() - this.#wroteAt);
+    const passed = this.#options.clock.now() - this.#wroteAt;
     if (this.#cancel) this.#plan(Math.max(0, this.#restMs - passed));
   }
 
@@ -144,7 +143,7 @@ export class PeerFile {
         this.#contactAt = Number.NEGATIVE_INFINITY;
       }
       if (this.#contactAt === Number.NEGATIVE_INFINITY || source.hasContact) {
-        this.#contactAt = clock.now();
+        this.#contactAt = clock.wall();
         await utimes(this.#path, this.#contactAt / 1000, this.#contactAt / 1000);
       }
       if (this.#fault !== '') log.info({ file: this.#path }, 'what peers gave is kept on disk again');

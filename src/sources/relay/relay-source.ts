@@ -103,7 +103,7 @@ export class RelaySource {
 
   /** For the next process. Undefined: what an earlier one was told is lost, and not all of it is known again. */
   get kept(): KeptPeers | undefined {
-    const { set, cluster, earlier } = this.#options;
+    const { set, cluster, earlier, clock } = this.#options;
     if (earlier?.isLost && (!this.#started || this.#inherited.size > 0)) return undefined;
     return {
       set,
@@ -111,7 +111,9 @@ export class RelaySource {
       ports: [...this.#ports.keys()].filter((port) => !this.#incomplete.has(port)).sort(),
       unanswered: [...this.#alone].sort(),
       staleSince: new Map(
-        [...this.#origins].flatMap(([name, o]) => (o.state === 'Stale' ? [[name, o.staleSince]] : [])),
+        [...this.#origins].flatMap(([name, { state, staleSince }]) =>
+          state === 'Stale' ? [[name, staleSince + clock.wall() - clock.now()]] : [],
+        ),
       ),
       links: new Map(this.#links.map((link) => [link.target, link.kept])),
     };
@@ -188,7 +190,9 @@ export class RelaySource {
   }
 
   #restore(kept: KeptPeers, contactUntil: number): void {
-    const now = this.#options.clock.now();
+    const { clock } = this.#options;
+    const now = clock.now();
+    const ahead = clock.wall() - now;
     const ports = new Set([...kept.ports, ...kept.unanswered]);
     for (const port of ports) this.#ports.set(port, now);
     for (const port of kept.ports)
@@ -205,7 +209,7 @@ export class RelaySource {
     }
     for (const cluster of new Set(this.#links.flatMap((link) => [...link.contents.origins.keys()]))) {
       // A clock that was set back must not keep endpoints for longer.
-      this.#updateOrigin(cluster, Math.min(now, kept.staleSince.get(cluster) ?? contactUntil));
+      this.#updateOrigin(cluster, Math.min(now, (kept.staleSince.get(cluster) ?? contactUntil) - ahead));
     }
     this.#tell();
   }

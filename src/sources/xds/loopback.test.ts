@@ -52,6 +52,7 @@ interface ServeOptions {
   readonly port?: number;
   readonly refuse?: boolean;
   readonly epoch?: number;
+  readonly admitted?: (peer: PeerIdentity) => Promise<void>;
 }
 
 async function serve(options: ServeOptions = {}) {
@@ -69,6 +70,7 @@ async function serve(options: ServeOptions = {}) {
     acks,
     metrics,
     ...(options.port === undefined ? {} : { port: options.port }),
+    ...(options.admitted ? { admitted: options.admitted } : {}),
     ...(options.refuse ? { identify: () => undefined } : {}),
   });
   const close = (): Promise<void> => server.close();
@@ -113,6 +115,27 @@ test('an agent holds what a controller serves, and says so', async () => {
   expect(acks.programming().get('shop/store')).toMatchObject({ generation: 1, programmed: true });
   output.update(ir([], [], nodes));
   await expect.poll(() => source.ir.frontends.size + source.ir.backends.size, eventually).toBe(0);
+});
+
+test('an agent is told nothing before it may be, and the tracker knows it by then', async () => {
+  const asked: string[] = [];
+  let admit = (): void => {};
+  const { output, acks, server } = await serve({
+    admitted: ({ node = '' }) => {
+      expect(acks.connected).toContain(node);
+      asked.push(node);
+      return new Promise((resolve) => {
+        admit = resolve;
+      });
+    },
+  });
+  output.update(ir([frontend], [backend], nodes));
+  const source = connect([server.port]);
+  source.onChange(() => undefined);
+  await expect.poll(() => source.connected && asked, eventually).toEqual(['e1']);
+  expect([source.complete, source.ir.frontends.size]).toEqual([false, 0]);
+  admit();
+  await expect.poll(() => source.complete, eventually).toBe(true);
 });
 
 test('dns sees front ends only', async () => {
