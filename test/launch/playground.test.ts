@@ -115,7 +115,7 @@ test('a running one answers exec, refuses a second, goes by Ctrl-C, and another 
   await nothingLeft(third);
 });
 
-test('a process that dies is reported with its last lines, and --once exits 1', async () => {
+test('a process that dies is reported with its last lines and started again, and --once exits 1', async () => {
   const [user] = users as [User];
   const run = launch(playground(user, '--once', '--json'));
   await says(run, ' a  ');
@@ -133,6 +133,7 @@ test('a process that dies is reported with its last lines, and --once exits 1', 
   expect(await exec.exit, exec.output()).toBe(0);
   expect(await run.exit).toBe(1);
   expect(run.output()).toContain('west agent w2 ended: killed by SIGKILL; its last lines:');
+  expect(run.output()).toContain('west agent w2 was started again and is ready');
   const summary = JSON.parse(run.output().trimEnd().split('\n').at(-1) ?? '') as {
     ok: boolean;
     scenes: SceneOutcome[];

@@ -104,6 +104,7 @@ class Show {
           ...lastLines.map((line) => `      ${line}`),
         );
       },
+      onReturn: (name) => this.#screen.print(`  ${paint.good('✔')} ${name} was started again and is ready`),
     });
   }
 

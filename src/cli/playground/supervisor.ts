@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { Backoff } from '../../runtime/backoff.ts';
 import { AppError } from '../../runtime/errors.ts';
 import type { Namespace } from './namespace.ts';
 import { endProcess } from './run-command.ts';
@@ -19,6 +20,8 @@ interface Supervised {
   readonly spec: ProcessSpec;
   readonly log: string;
   readonly child: ChildProcess;
+  /** It takes the place of one that died. */
+  readonly isAgain: boolean;
   /** It was ready once. */
   ready: boolean;
   /** How it ended. */
@@ -27,19 +30,23 @@ interface Supervised {
   expected: boolean;
 }
 
+export interface SupervisorOptions {
+  /** Folder. */
+  readonly logs: string;
+  /** A process that was ready has ended and nobody asked it to, or one that was started in its place has. */
+  readonly onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
+  /** What died is started again, later each time it dies anew, as by a DaemonSet or Deployment. Absent: it stays dead. */
+  readonly onReturn?: (name: string) => void;
+}
+
 /** Keeps the control plane's processes: their logs, whether they live, and how they end. */
 export class Supervisor {
-  readonly #logs: string;
+  readonly #options: SupervisorOptions;
   readonly #processes = new Map<string, Supervised>();
-  readonly #onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
+  readonly #backoffs = new Map<string, Backoff>();
 
-  /** `onDeath` is called when a process that was ready ends and nobody asked it to. */
-  constructor(options: {
-    logs: string;
-    onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
-  }) {
-    this.#logs = options.logs;
-    this.#onDeath = options.onDeath;
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
     mkdirSync(options.logs, { recursive: true });
   }
 
@@ -51,18 +58,45 @@ export class Supervisor {
 
   /** Starts a process; it may not be ready for long. */
   launch(spec: ProcessSpec): void {
-    const log = join(this.#logs, `${spec.name.replaceAll(' ', '-')}.log`);
+    this.#launch(spec, false);
+  }
+
+  #launch(spec: ProcessSpec, isAgain: boolean): void {
+    const log = join(this.#options.logs, `${spec.name.replaceAll(' ', '-')}.log`);
     const output = openSync(log, this.#processes.has(spec.name) ? 'a' : 'w');
     const child = spec.host.start(spec.command, { stdio: ['ignore', output, output] });
     closeSync(output);
-    const supervised: Supervised = { spec, log, child, ready: false, ended: undefined, expected: false };
+    const supervised: Supervised = {
+      ...{ spec, log, child, isAgain },
+      ...{ ready: false, ended: undefined, expected: false },
+    };
     this.#processes.set(spec.name, supervised);
     const end = (how: string): void => {
       supervised.ended = how;
-      if (supervised.ready && !supervised.expected) this.#onDeath(spec.name, how, tailOf(log));
+      if (supervised.expected || !(supervised.ready || isAgain)) return;
+      this.#options.onDeath(spec.name, how, tailOf(log));
+      if (this.#options.onReturn) void this.#startAgain(supervised, this.#options.onReturn);
     };
     child.once('error', (error) => end(error.message));
     child.once('exit', (code, signal) => end(signal ? `killed by ${signal}` : `exit code ${code}`));
+  }
+
+  /** Unless somebody ends or starts it meanwhile. */
+  async #startAgain(dead: Supervised, onReturn: (name: string) => void): Promise<void> {
+    const { spec } = dead;
+    const backoff = this.#backoffs.get(spec.name) ?? new Backoff(again);
+    this.#backoffs.set(spec.name, backoff);
+    await wait(backoff.next());
+    if (dead.expected || this.#processes.get(spec.name) !== dead) return;
+    this.#launch(spec, true);
+    const next = this.#get(spec.name);
+    while (next.ended === undefined && !next.ready) {
+      next.ready = (await readiness(spec.readyUrl)) === '';
+      if (!next.ready) await wait(100);
+    }
+    if (next.ended !== undefined || next.expected) return;
+    backoff.reset();
+    onReturn(spec.name);
   }
 
   /** Resolves when a process that was launched is ready; throws as `start` does. */
@@ -93,8 +127,8 @@ export class Supervisor {
     await this.start(this.spec(name));
   }
 
-  /** Stops a process where it stands, as long as it is not told to go on with SIGCONT. */
-  signal(name: string, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  /** Sends a signal that does not end it: SIGSTOP lets it stand where it is until SIGCONT. */
+  signal(name: string, signal: NodeJS.Signals): void {
     this.#get(name).child.kill(signal);
   }
 
@@ -122,6 +156,8 @@ export class Supervisor {
     return found;
   }
 }
+
+const again = { minMs: 500, maxMs: 30_000, random: Math.random };
 
 function tailOf(log: string, lines = 8): readonly string[] {
   try {

@@ -52,6 +52,8 @@ export interface WorldOptions {
   /** Something stands: what, and after how many milliseconds. */
   readonly onStanding: (name: string, what: string, ms: number) => void;
   readonly onDeath: (name: string, how: string, lastLines: readonly string[]) => void;
+  /** A process that died was started again and is ready. */
+  readonly onReturn: (name: string) => void;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
 }
@@ -78,7 +80,8 @@ export class World {
       network.addCluster('west', { region: 'us' }),
     ]);
     const logs = options.logs ?? join(network.root, 'log');
-    const supervisor = new Supervisor({ logs, onDeath: options.onDeath });
+    const { onDeath, onReturn } = options;
+    const supervisor = new Supervisor({ logs, onDeath, onReturn });
     const world = new World(network, east, west, supervisor);
     await Promise.all([
       ...['e1', 'e2'].map((node) => east.addNode(node, { zone: 'eu-1' })),
