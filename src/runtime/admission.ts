@@ -115,7 +115,7 @@ export class Admission {
     this.#cancel = undefined;
     if (this.#guests.size === 0) return;
     const first = Math.min(...[...this.#guests].map(({ certificate }) => certificate.until));
-    const wait = Math.min(Math.max(first - clock.now(), 0) + 1, longestWaitMs);
+    const wait = Math.min(Math.max(first - clock.wall(), 0) + 1, longestWaitMs);
     this.#cancel = clock.after(wait, () => this.#look());
   }
 
@@ -130,7 +130,7 @@ export class Admission {
           : `: it is valid from ${timeText(from)}, before ${timeText(revocation.issuedBefore)}`;
       return new AppError('E_PEER_IDENTITY', `certificate ${serial} of ${name} is revoked${which}`);
     }
-    if (until >= this.#options.clock.now()) return undefined;
+    if (until >= this.#options.clock.wall()) return undefined;
     this.#refused().inc({ reason: 'ended' });
     const message = `certificate ${serial} of ${name} ended at ${timeText(until)}; expected a new connection with one that is in force`;
     return new AppError('E_PEER_IDENTITY', message, { retryable: true });

@@ -120,13 +120,13 @@ export class RenewedClient implements Dialer {
     const { from, until } = server;
     // Servers have many clients: not all of them come back in the same moment.
     const soon = until - ((until - from) * (1 + random())) / 10;
-    const now = clock.now();
+    const now = clock.wall();
     const next = now < soon ? soon : until;
     this.#cancelEnd = clock.after(Math.min(Math.max(next - now, 0) + 1, longestWaitMs), () => {
-      if (clock.now() > until) this.#moveTo(this.#make());
+      if (clock.wall() > until) this.#moveTo(this.#make());
       else {
         this.#waitForEnd();
-        if (clock.now() >= soon) this.#renew();
+        if (clock.wall() >= soon) this.#renew();
       }
     });
   }

@@ -83,6 +83,11 @@ export class ClaimKeeper {
     }));
   }
 
+  /** It is on disk that the agent of this node is connected. */
+  knowsConnected(node: string): boolean {
+    return this.#state.nodes.get(node)?.connected ?? false;
+  }
+
   /** Why nothing is given out at all. */
   get fault(): string | undefined {
     return this.#fault;

@@ -56,7 +56,7 @@ export class PublishedState implements Publishable {
   update(
     exports: ReadonlyMap<string, Export>,
     touched?: ReadonlySet<string>,
-    mark: number = this.#options.clock.now(),
+    mark: number = this.#options.clock.wall(),
   ): void {
     let changed = false;
     for (const key of touched ?? new Set([...this.#rendered.keys(), ...exports.keys()])) {

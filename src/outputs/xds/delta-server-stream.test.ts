@@ -21,6 +21,7 @@ interface Setup {
   readonly limits?: Partial<StreamLimits>;
   readonly log?: ResourceLogOptions;
   readonly open?: boolean;
+  readonly held?: boolean;
 }
 
 function setUp(options: Setup = {}) {
@@ -37,6 +38,7 @@ function connect(log: ResourceLog, options: Setup = {}) {
   const stream = new DeltaServerStream({
     log,
     view: options.view ?? everything,
+    held: options.held ?? false,
     limits: { ...defaultStreamLimits, ...options.limits },
     send: (message) => {
       sent.push(decodeDeltaResponse(message));
@@ -82,6 +84,17 @@ function connect(log: ResourceLog, options: Setup = {}) {
 const put = (log: ResourceLog, typeUrl: string, ...names: string[]): void => {
   for (const name of names) log.set(typeUrl, { name, body: Buffer.from(`${name}${log.position}`) });
 };
+
+test('a stream that is held is told nothing until it is let go, then everything', () => {
+  const { log, stream, receive, taken } = setUp({ held: true });
+  put(log, cluster, 'c');
+  receive({ typeUrl: cluster, subscribe: ['*'] });
+  put(log, cluster, 'd');
+  log.flush();
+  expect(taken()).toEqual([]);
+  stream.drained();
+  expect(taken()).toEqual(['Cluster +c +d']);
+});
 
 test('what is used comes before what uses it and goes after it; the marker comes last', () => {
   const { log, receive, taken } = setUp({ open: false });

@@ -41,6 +41,8 @@ export interface DeltaServerStreamOptions {
   readonly view: View;
   /** Takes a DeltaDiscoveryResponse. False: no more until `drained` is called. */
   readonly send: (message: Buffer) => boolean;
+  /** Nothing is sent before `drained` is called. */
+  readonly held?: boolean;
   /** The stream cannot go on (the client fell too far behind, …): end it with this. */
   readonly fail: (error: AppError) => void;
   readonly observer?: StreamObserver;
@@ -62,7 +64,7 @@ export class DeltaServerStream implements LogReader {
   readonly #limits: StreamLimits;
   readonly #types = new Map<string, TypeStream>();
   readonly #detach: () => void;
-  #blocked = false;
+  #blocked: boolean;
   #closed = false;
   #pumping = false;
   #again = false;
@@ -70,6 +72,7 @@ export class DeltaServerStream implements LogReader {
   constructor(options: DeltaServerStreamOptions) {
     this.#options = options;
     this.#limits = options.limits ?? defaultStreamLimits;
+    this.#blocked = options.held ?? false;
     this.#detach = options.log.attach(this);
   }
 

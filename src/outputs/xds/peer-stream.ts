@@ -24,6 +24,8 @@ export interface PeerStreamOptions {
   readonly view: View;
   readonly log: ResourceLog;
   readonly acks?: AckTracker;
+  /** It is told nothing before this resolves; undefined: it may be told at once. Must not reject. */
+  readonly admitted?: (peer: PeerIdentity) => Promise<void> | undefined;
   readonly budget: SendBudget;
   readonly limits?: StreamLimits;
   readonly logger: Log;
@@ -65,14 +67,17 @@ export class PeerStream {
       write: options.write,
       drained: () => this.#stream.drained(),
     });
+    const admitted = options.admitted?.(peer);
     this.#stream = new DeltaServerStream({
       log: view.log ?? options.log,
+      held: admitted !== undefined,
       view,
       limits: options.limits ?? defaultStreamLimits,
       send: (message) => this.#window.send(message),
       fail: options.end,
       observer: this.#observer(),
     });
+    void admitted?.then(() => this.#stream.drained());
     this.#metrics.streams.inc({ role: peer.role });
     logger.info({ peer: this.name, address, view: view.key }, 'xDS stream begins');
   }

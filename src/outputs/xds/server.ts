@@ -35,6 +35,8 @@ export interface XdsServerOptions {
   readonly views: (peer: PeerIdentity) => View | undefined;
   /** Told of agents: peers with the role agent and a node. */
   readonly acks?: AckTracker;
+  /** A peer is told nothing before this resolves; undefined: it may be told at once. Asked after `acks` is told. */
+  readonly admitted?: (peer: PeerIdentity) => Promise<void> | undefined;
   readonly logger: Log;
   readonly metrics: Metrics;
   readonly limits?: StreamLimits;

@@ -32,6 +32,9 @@ export class ControllerClaims {
   readonly #nodes = new Set<string>();
   /** Addresses of Services: key `<namespace>/<name>`. */
   readonly #reserved = new ReservedAddresses();
+  /** Agents that are told nothing before the next save. */
+  #waiting: (() => void)[] = [];
+  #updating = false;
   #nodesKnown = false;
   #compiled: Compiled | undefined;
   /** Of the last update whose changes went to the model. */
@@ -100,6 +103,18 @@ export class ControllerClaims {
     this.#coalescer.trigger();
   }
 
+  /**
+   * Resolves once it is on disk that the agent of a node is connected, and may hold what it is told; undefined: it is.
+   * Should both die before, the next process would not know that the node must acknowledge what is given up. What
+   * cannot be written holds nobody up: then nothing is given out or freed either.
+   */
+  admitted(node: string): Promise<void> | undefined {
+    if (!this.#updating && this.#keeper.knowsConnected(node)) return undefined;
+    const saved = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.look();
+    return saved;
+  }
+
   /** Puts the file right if somebody has changed it; resolves with whether. */
   audit(): Promise<boolean> {
     return this.#keeper.audit();
@@ -113,6 +128,9 @@ export class ControllerClaims {
   async #update(): Promise<void> {
     if (!this.#compiled) return;
     const { acks } = this.#options;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#updating = true;
     this.#push(
       await this.#keeper.update({
         wanted: this.#compiled.claims,
@@ -123,6 +141,8 @@ export class ControllerClaims {
         refuses: (node, gateway) => acks.refusesListener(node, gateway ? listenersOf(gateway) : ''),
       }),
     );
+    this.#updating = false;
+    for (const admit of waiting) admit();
   }
 
   #push({ changes, sequence }: { changes: readonly Change[]; sequence: number }): void {

@@ -65,7 +65,7 @@ export class Propagation {
 
   /** Changes of our own objects have just been read. */
   saw(): void {
-    this.#seen ??= this.#options.clock.now();
+    this.#seen ??= this.#options.clock.wall();
   }
 
   /** Changes of others: the key of the Contribution and the origin's clock when it made the change. */
@@ -101,7 +101,7 @@ export class Propagation {
 
   /** A node holds what came after position `before`, up to `after`. */
   acknowledged(before: number, after: number): void {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.wall();
     for (let i = this.#sent.length - 1; i >= 0; i--) {
       const { position, cluster, mark } = this.#sent[i] as Sent;
       if (position <= before) return;

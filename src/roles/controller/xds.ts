@@ -23,6 +23,8 @@ export interface ControllerXdsOptions {
   readonly admission: Admission;
   /** Start of this process' life, epoch milliseconds. */
   readonly epoch: number;
+  /** Resolves when the agent of a node may be told anything; undefined: at once. */
+  readonly admitted: (node: string) => Promise<void> | undefined;
   /** Called often; must be cheap. */
   readonly onAcks: () => void;
   /** A node has acknowledged all between two positions of the log. */
@@ -69,7 +71,7 @@ export class ControllerXds {
 
   /** Throws E_LISTEN or E_TLS_LOAD. */
   serve(): Promise<XdsServer> {
-    const { listen, tls, set, clock, log, metrics, admission, cluster: own } = this.#options;
+    const { listen, tls, set, clock, log, metrics, admission, admitted, cluster: own } = this.#options;
     return startXdsServer({
       listen,
       credentials: serverCredentials(tls, clock),
@@ -78,6 +80,7 @@ export class ControllerXds {
       log: this.#log,
       views: (peer) => dataPlaneView(peer.role),
       acks: this.acks,
+      admitted: ({ role, node }) => (role === 'agent' && node !== undefined ? admitted(node) : undefined),
       logger: log,
       metrics,
     });
