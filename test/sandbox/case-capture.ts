@@ -16,8 +16,8 @@ export class XdsCapture {
   readonly #raw: Buffer[] = [];
   /** Names that were sent or said to be absent. */
   readonly answered = new Set<string>();
-  /** Names of the resources that were sent. */
-  readonly sent = new Set<string>();
+  /** Name of each resource that was sent, and of those that are there → the version, a hash of its content. */
+  readonly sent = new Map<string, string>();
   /** Why the stream ended. */
   failure: string | undefined;
 
@@ -34,7 +34,7 @@ export class XdsCapture {
     this.#call.on('data', (message: Buffer) => {
       this.#raw.push(message);
       const { typeUrl, nonce, resources, removals } = decodeDeltaResponse(message);
-      for (const { name } of resources) this.sent.add(name);
+      for (const { name, version } of resources) this.sent.set(name, version);
       for (const name of [...removals, ...resources.map((r) => r.name)]) this.answered.add(name);
       this.#call.write(encodeDeltaRequest(acknowledgement(typeUrl, nonce, [])));
     });

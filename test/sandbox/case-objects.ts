@@ -101,12 +101,12 @@ export const frontEnd = (name: string, ports: readonly ListenerPort[]): readonly
 
 const http: CompositePort = { port: 80, targetPort: 8080 };
 
-/** All of `<name>.shop`:80 → pods `app=<name>`:8080 of every cluster that has it, front end included. */
-export const wholeOf = (name: string, spec: Readonly<Record<string, unknown>> = {}): readonly object[] => [
-  ...frontEnd(name, [http]),
-  composite(name, [http], true, spec),
-  selector(name),
-];
+/** All of `<name>.shop` → pods `app=<name>` of every cluster that has it, front end included; default: 80 → 8080. */
+export const wholeOf = (
+  name: string,
+  spec: Readonly<Record<string, unknown>> = {},
+  ports: readonly CompositePort[] = [http],
+): readonly object[] => [...frontEnd(name, ports), composite(name, ports, true, spec), selector(name)];
 
 /** As `wholeOf`, of a cluster that only has the name and no pods. */
 export const consumerOf = (name: string, spec: Readonly<Record<string, unknown>> = {}): readonly object[] => [

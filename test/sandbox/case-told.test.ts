@@ -70,7 +70,7 @@ test('X6 what is not exported, or not to this cluster, never appears on the wire
     await answered(east);
     await answered(north);
     const sent = (capture: XdsCapture) =>
-      [...capture.sent].filter((n) => n.endsWith('/west') && n.includes('/shop/')).sort();
+      [...capture.sent.keys()].filter((n) => n.endsWith('/west') && n.includes('/shop/')).sort();
     const parts = (...offered: string[]) =>
       [typeUrls.cluster, typeUrls.assignment]
         .flatMap((type) =>

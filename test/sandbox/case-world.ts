@@ -9,7 +9,7 @@ import type { Namespace } from '../../src/cli/playground/namespace.ts';
 import { Network } from '../../src/cli/playground/network.ts';
 import type { Pod, PodOptions } from '../../src/cli/playground/pod.ts';
 import { type Condition, readStatus, type StatusFields } from '../../src/cli/playground/status-folder.ts';
-import { Supervisor } from '../../src/cli/playground/supervisor.ts';
+import { type ProcessSpec, Supervisor } from '../../src/cli/playground/supervisor.ts';
 import { type LoadResult, Tally } from '../../src/cli/playground/tally.ts';
 import { readTable } from '../../src/outputs/nft/parse.ts';
 import { spawnRunner } from '../../src/outputs/nft/runner.ts';
@@ -30,6 +30,8 @@ export interface ClusterSetup {
 export interface CaseOptions {
   readonly clusters: Readonly<Record<string, ClusterSetup>>;
   readonly flags?: RoleFlags;
+  /** What is put between node and our program, in every process. */
+  readonly nodeFlags?: readonly string[];
   /** What is there before any process of the control plane is. Default start: everything, each once it is ready. */
   readonly prepare: (world: CaseWorld) => Promise<void> | void;
   readonly start?: (world: CaseWorld) => Promise<void>;
@@ -44,15 +46,29 @@ export class CaseWorld {
   readonly supervisor: Supervisor;
   /** Processes that ended and should not have. */
   readonly deaths: string[];
+  readonly #nodeFlags: readonly string[];
 
-  private constructor(network: Network, plane: ControlPlane, supervisor: Supervisor, deaths: string[]) {
+  private constructor(
+    network: Network,
+    plane: ControlPlane,
+    supervisor: Supervisor,
+    deaths: string[],
+    nodeFlags: readonly string[],
+  ) {
     this.network = network;
     this.plane = plane;
     this.supervisor = supervisor;
     this.deaths = deaths;
+    this.#nodeFlags = nodeFlags;
   }
 
-  static async create({ clusters, flags = {}, prepare, start }: CaseOptions): Promise<CaseWorld> {
+  static async create({
+    clusters,
+    flags = {},
+    nodeFlags = [],
+    prepare,
+    start,
+  }: CaseOptions): Promise<CaseWorld> {
     const network = await Network.create({ root: '/run/causeway/case' });
     for (const [name, { networkId }] of Object.entries(clusters)) {
       const cluster = await network.addCluster(name, networkId === undefined ? {} : { networkId });
@@ -68,7 +84,7 @@ export class CaseWorld {
       Object.entries(clusters).map(([name, setup]) => [name, setup.labels ?? {}]),
     );
     const plane = await ControlPlane.create(network, flags, labels);
-    const world = new CaseWorld(network, plane, supervisor, deaths);
+    const world = new CaseWorld(network, plane, supervisor, deaths, nodeFlags);
     try {
       for (const [name, { nodes }] of Object.entries(clusters)) {
         for (const node of nodes) await world.cluster(name).addNode(node);
@@ -94,19 +110,24 @@ export class CaseWorld {
   }
 
   async startRelay(): Promise<void> {
-    await this.supervisor.start(await this.plane.relay(this.network));
+    await this.#start(await this.plane.relay(this.network));
   }
 
   async startController(cluster: string): Promise<void> {
-    await this.supervisor.start(await this.plane.controller(this.cluster(cluster)));
+    await this.#start(await this.plane.controller(this.cluster(cluster)));
   }
 
   async startDns(cluster: string): Promise<void> {
-    await this.supervisor.start(await this.plane.dns(this.cluster(cluster)));
+    await this.#start(await this.plane.dns(this.cluster(cluster)));
   }
 
   async startAgent(cluster: string, node: string): Promise<void> {
-    await this.supervisor.start(await this.plane.agent(this.cluster(cluster), node));
+    await this.#start(await this.plane.agent(this.cluster(cluster), node));
+  }
+
+  #start(spec: ProcessSpec): Promise<void> {
+    const [node = '', ...program] = spec.command;
+    return this.supervisor.start({ ...spec, command: [node, ...this.#nodeFlags, ...program] });
   }
 
   cluster(name: string): Cluster {

@@ -87,10 +87,10 @@ async function onTheWire(): Promise<readonly (readonly [string, string])[]> {
     await until('every client was told the Listener, and the controller what west offers', () => {
       for (const [who, capture] of captures) {
         expect(capture.failure, who).toBeUndefined();
-        expect([...capture.sent], who).toContain('gateway/shop/web/tcp-80');
+        expect([...capture.sent.keys()], who).toContain('gateway/shop/web/tcp-80');
       }
       expect(relay.failure).toBeUndefined();
-      expect([...relay.sent].filter((n) => n.endsWith('/west')).length).toBe(2);
+      expect([...relay.sent.keys()].filter((n) => n.endsWith('/west')).length).toBe(2);
     });
     return [
       ...captures.map(([who, capture]) => [who, capture.text] as const),

@@ -20,7 +20,19 @@ export interface LoadPlan {
   readonly oneSocket?: boolean;
   /** Prints what happened since the last time, this often. */
   readonly everyMs?: number;
+  /** Tells of each request that failed, and when it was made. */
+  readonly tellFailures?: boolean;
+}
+
+/** A request that got no answer. Epoch milliseconds. */
+export interface FailedRequest {
+  readonly begun: number;
+  readonly ended: number;
+  readonly reason: string;
 }
 
 /** One line of a client's standard output. The last one is the total. */
-export type LoadLine = { readonly delta: TallyState } | { readonly total: TallyState };
+export type LoadLine =
+  | { readonly delta: TallyState }
+  | { readonly failed: FailedRequest }
+  | { readonly total: TallyState };

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { AppError } from '../../runtime/errors.ts';
 import { besideThis } from './beside.ts';
-import type { LoadLine, LoadPlan } from './load-plan.ts';
+import type { FailedRequest, LoadLine, LoadPlan } from './load-plan.ts';
 import type { Namespace } from './namespace.ts';
 import { type LoadResult, Tally } from './tally.ts';
 
@@ -12,8 +12,16 @@ export interface Load {
   stop(): Promise<LoadResult>;
 }
 
-/** Starts a client in a namespace. `onDelta` is called each `plan.everyMs` with what happened since. */
-export function startLoad(host: Namespace, plan: LoadPlan, onDelta?: (delta: Tally) => void): Load {
+/**
+ * Starts a client in a namespace. `onDelta` is called each `plan.everyMs` with what happened since, `onFailure` with
+ * `plan.tellFailures`.
+ */
+export function startLoad(
+  host: Namespace,
+  plan: LoadPlan,
+  onDelta?: (delta: Tally) => void,
+  onFailure?: (failed: FailedRequest) => void,
+): Load {
   const child = host.start([process.execPath, besideThis('load'), JSON.stringify(plan)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -23,6 +31,7 @@ export function startLoad(host: Namespace, plan: LoadPlan, onDelta?: (delta: Tal
     createInterface({ input: child.stdout }).on('line', (text) => {
       const line = JSON.parse(text) as LoadLine;
       if ('total' in line) total = Tally.from(line.total).result;
+      else if ('failed' in line) onFailure?.(line.failed);
       else onDelta?.(Tally.from(line.delta));
     });
   }

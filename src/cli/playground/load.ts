@@ -104,6 +104,7 @@ function askUdp(to: Target): Promise<string> {
 
 async function request(): Promise<void> {
   const at = performance.now();
+  const begun = Date.now();
   try {
     const to = await resolve();
     const who = await (plan.protocol === 'UDP' ? askUdp(to) : askTcp(to));
@@ -114,6 +115,7 @@ async function request(): Promise<void> {
     const reason = error instanceof Failure ? error.reason : String(error);
     total.fail(reason);
     delta.fail(reason);
+    if (plan.tellFailures) say({ failed: { begun, ended: Date.now(), reason } });
   }
 }
 
