@@ -33,6 +33,10 @@ export function explainCommand(): Command {
     .addOption(adminOption())
     .option('--node <name>', 'for a client on this node')
     .option(
+      '--from <client>',
+      'for this client: pod/<namespace>/<name> or node/<name>; asks its node’s agent, too',
+    )
+    .option(
       '--agent <host:port>',
       'admin pages of an agent: compare what its kernel lists with what it is told',
     )
@@ -66,6 +70,7 @@ interface Around {
 
 interface ForNode {
   readonly node?: string;
+  readonly from?: string;
   readonly agent?: string;
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { clientPlace } from '../model/explain/client-place.ts';
 import { explain } from '../model/explain/explain.ts';
 import { Model } from '../model/model.ts';
 import { readInputs } from '../model/read-inputs.ts';
@@ -35,9 +36,11 @@ const down: NodeHolding = {
   message: 'its agent is not connected: what it held last stays in force, and no change arrives',
 };
 
-function answerOf(name: string, asked: string, node?: string) {
-  return explainAnswer(explain(modelOf(name), asked), {
-    acks: { holding: () => [held('e1'), down] },
+function answerOf(name: string, asked: string, node?: string, from?: string) {
+  const model = modelOf(name);
+  return explainAnswer(explain(model, asked), {
+    ...(from === undefined ? {} : { client: clientPlace(model, from) }),
+    acks: { holding: () => [held('e1'), down], adminOf: (n) => (n === 'e1' ? '172.18.1.1:9103' : '') },
     relays: [{ relay: '172.18.0.10:18100', connected: false }],
     node,
   });
@@ -62,7 +65,7 @@ for (const [name, asked] of Object.entries(cases)) {
 }
 
 test('as scripts read it (testdata/composite/explain.json)', async () => {
-  const answer = answerOf('composite', 'store.shop.gw.cluster.local', 'e2');
+  const answer = answerOf('composite', 'store.shop.gw.cluster.local', undefined, 'node/e2');
   await expect(`${JSON.stringify(answer, null, 2)}\n`).toMatchFileSnapshot(
     join(testdata, 'composite', 'explain.json'),
   );
@@ -83,4 +86,38 @@ test('a terminal’s width is kept, and colour is where it may be', () => {
   const lines = explainText(answerOf('allowed-routes', 'infra/edge'), paint).split('\n');
   expect(lines.some((line) => line.includes('<✖>'))).toBe(true);
   expect(lines.some((line) => /^<.*…/.test(line) || line.includes('…'))).toBe(true);
+});
+
+test('for one client: who it is, what its connections meet, and as whom it is seen', () => {
+  const answer = answerOf('composite', 'shop/store', undefined, 'pod/shop/store-0');
+  expect(answer.client).toMatchObject({ node: 'e1', hostNetwork: false, agent: '172.18.1.1:9103' });
+  const [address = ''] = answer.client?.addresses ?? [];
+  const [own = ''] = answer.frontend?.ports[0]?.backends[0]?.clusters[0]?.endpoints ?? [];
+  const path = {
+    node: 'e1',
+    address: '10.96.214.7',
+    port: 80,
+    protocol: 'tcp' as const,
+    wanted: [own],
+    listed: [own],
+  };
+  const reached = [
+    { end: own, share: 0.25, source: 'masqueraded' as const },
+    { end: '10.9.9.9:8080', share: 0.75, source: 'kept' as const },
+  ];
+  const text = explainText({ ...answer, paths: [{ ...path, missing: [], extra: [], reached }] }, plainPaint);
+  expect(text).toContain(`\nfrom pod shop/store-0 on node e1   ${address}\n`);
+  expect(text).toContain(`\n    ${own}   east   25 %   seen as node e1\n`);
+  expect(text).toContain(`\n    10.9.9.9:8080      75 %   seen as ${address}\n`);
+});
+
+test('a client that nobody knows, or that is on no node yet, stops there', () => {
+  const first = (from: string) => answerOf('composite', 'shop/store', undefined, from).causes[0];
+  expect(first('pod/shop/nobody')).toMatchObject({
+    reason: 'NotFound',
+    ref: { kind: 'Pod', name: 'nobody' },
+  });
+  expect(first('node/e9')).toMatchObject({ reason: 'NotFound', ref: { kind: 'Node', name: 'e9' } });
+  const down = answerOf('composite', 'shop/store', undefined, 'node/e2');
+  expect(down.causes[0]).toMatchObject({ stops: true, reason: 'AgentNotConnected', ref: { name: 'e2' } });
 });

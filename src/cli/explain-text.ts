@@ -5,7 +5,7 @@ import type {
   FrontendExplanation,
   PortExplanation,
 } from '../model/explain/explanation.ts';
-import type { PathOnNode } from '../outputs/nft/path-on-node.ts';
+import type { PathOnNode, Reached } from '../outputs/nft/path-on-node.ts';
 import type { ExplainAnswer } from '../roles/controller/api.ts';
 import { fitLine, type Paint } from './paint.ts';
 
@@ -28,21 +28,53 @@ export function explainText(
     causes.filter((cause) => cause.stops === stops).map((cause) => causeText(cause, paint));
   const parts = [...blocks(true)];
   if (frontend) parts.push(treeText(rowsOf(answer, frontend), paint));
-  if (answer.paths) parts.push(pathsText(answer.paths, paint));
+  if (answer.client) parts.push(clientText(answer.client));
+  if (answer.paths) parts.push(pathsText(answer, answer.paths, paint));
   parts.push(...blocks(false));
   return `${parts.join('\n\n')}\n`;
 }
 
+function clientText({ kind, namespace, name, node, addresses, hostNetwork }: Client): string {
+  const who = kind === 'Node' ? `node ${name}` : `pod ${namespace}/${name} on node ${node}`;
+  const network = hostNetwork && kind === 'Pod' ? ', with the network of the node' : '';
+  return `from ${who}${network}   ${addresses.join(' ') || 'address not known'}`;
+}
+
+type Client = NonNullable<ExplainAnswer['client']>;
+
 /** What one node's kernel does, by address and port. */
-function pathsText(paths: readonly PathOnNode[], paint: Paint): string {
+function pathsText(answer: ExplainAnswer, paths: readonly PathOnNode[], paint: Paint): string {
   return paths
-    .map(({ node, address, port, protocol, wanted, listed, missing, extra }) => {
+    .flatMap(({ node, address, port, protocol, wanted, listed, missing, extra, reached = [] }) => {
       const same = missing.length + extra.length === 0;
       const mark = same ? paint.good('✔') : paint.bad('✖');
       const place = `node ${node}   ${address} ${protocol.toUpperCase()} ${port}`;
-      return `${mark} ${place}   wanted: ${shorten(wanted)}${same ? '   in the kernel: the same' : `   in the kernel: ${shorten(listed)}`}`;
+      return [
+        `${mark} ${place}   wanted: ${shorten(wanted)}${same ? '   in the kernel: the same' : `   in the kernel: ${shorten(listed)}`}`,
+        ...reachedLines(answer, address, reached),
+      ];
     })
     .join('\n');
+}
+
+const shownReached = 20;
+
+/** What the client's connections meet, and who they seem to be from. */
+function reachedLines(
+  { client, frontend }: ExplainAnswer,
+  to: string,
+  reached: readonly Reached[],
+): readonly string[] {
+  const clusters = (frontend?.ports ?? []).flatMap(({ backends }) => backends.flatMap((b) => b.clusters));
+  const own = client?.addresses.find((address) => address.includes(':') === to.includes(':'));
+  const lines = reached.slice(0, shownReached).map(({ end, share, source }) => {
+    const cluster = clusters.find(({ endpoints }) => endpoints.includes(end))?.cluster ?? '';
+    const seen =
+      source === 'kept' ? `seen as ${own ?? 'its own address'}` : `seen as node ${client?.node ?? '?'}`;
+    return `    ${end}   ${cluster}   ${percent(share)}   ${seen}`;
+  });
+  const more = reached.length - lines.length;
+  return more > 0 ? [...lines, `    … and ${more} more`] : lines;
 }
 
 const shorten = (ends: readonly string[]): string =>

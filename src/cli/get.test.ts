@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { Model } from '../model/model.ts';
 import { readInputs } from '../model/read-inputs.ts';
-import { AckTracker } from '../outputs/xds/acks.ts';
+import { type AckSession, AckTracker } from '../outputs/xds/acks.ts';
 import { certificateLine, controllerApi } from '../roles/controller/api.ts';
 import { type Admin, startAdmin } from '../runtime/admin.ts';
 import { Metrics } from '../runtime/metrics.ts';
@@ -15,6 +15,8 @@ import { fitLine, paintFor } from './paint.ts';
 const testdata = join(import.meta.dirname, '..', '..', 'testdata');
 const now = Date.parse('2026-01-01T00:01:00Z');
 const admins: Admin[] = [];
+/** The stream of node e1's agent. */
+let tracked: AckSession;
 
 afterEach(async () => {
   for (const admin of admins.splice(0)) await admin.close();
@@ -28,7 +30,7 @@ async function controller(name: string, ...changes: readonly (readonly [string, 
   const model = new Model(read.config);
   model.update(read.changes, now);
   const acks = new AckTracker({ head: () => 0 });
-  acks.connect('e1');
+  tracked = acks.connect('e1');
   acks.setReadyNodes(new Set([...model.all('Node')].map(({ metadata }) => metadata.name)));
   const day = 86_400_000;
   const certificate = { from: now - 85 * day, until: now + 5 * day };
@@ -87,9 +89,9 @@ test('frontends, backends, clusters and nodes as people read them', async () => 
     172.18.0.10:18100  ✖ not connected  -
     172.18.0.11:18100  connected        ⚠ 5 d
 
-    NODE  ZONE    READY  AGENT            REFUSES  STATE
-    e1    east-a  yes    connected        0        NodeBehind
-    e2    east-b  yes    ✖ not connected  0        AgentNotConnected
+    NODE  ZONE    READY  AGENT            ADMIN  REFUSES  STATE
+    e1    east-a  yes    connected        -      0        NodeBehind
+    e2    east-b  yes    ✖ not connected  -      0        AgentNotConnected
     "
   `);
 });
@@ -139,6 +141,16 @@ test('explain is yes or no: 0 or 1', async () => {
   expect(await ask('shop/store', { node: 'e9' })).toBe(1);
   expect(printed[0]).toMatch(/^✖ Node e9 {2}NotFound/);
   expect(await ask('shop/nothing')).toBe(1);
+  await expect(ask('shop/store', { from: 'store-0' })).rejects.toMatchObject({ code: 'E_USAGE' });
+  expect(await ask('shop/store', { from: 'pod/shop/nobody' })).toBe(1);
+  expect(printed.at(-1)).toMatch(/^✖ Pod shop\/nobody {2}NotFound/);
+  // An agent that has not told where its pages are, and one that is not reached.
+  for (const agent of ['', '127.0.0.1:1']) {
+    tracked.setAdmin(agent);
+    await ask('shop/store', { from: 'pod/shop/store-0' });
+    expect(printed.at(-1)).toMatch(/\nfrom pod shop\/store-0 on node e1 {3}10\.10\.1\.4\n/);
+    expect(printed.at(-1)).toContain(`● Node e1  TableNotSeen\n`);
+  }
 });
 
 test('colour is for terminals that want it', () => {

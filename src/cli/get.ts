@@ -125,12 +125,13 @@ function clusterTable({ clusters, relays, time }: ClustersAnswer): string {
 
 const nodeTable = (lines: readonly NodeLine[]): string =>
   `${textTable(
-    ['NODE', 'ZONE', 'READY', 'AGENT', 'REFUSES', 'STATE'],
+    ['NODE', 'ZONE', 'READY', 'AGENT', 'ADMIN', 'REFUSES', 'STATE'],
     lines.map((n) => [
       n.node,
       dash(n.zone),
       n.ready ? 'yes' : 'no',
       n.connected ? 'connected' : '✖ not connected',
+      dash(n.admin),
       `${n.refused.length}`,
       n.state,
     ]),

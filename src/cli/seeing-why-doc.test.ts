@@ -21,7 +21,16 @@ function keysOf(value: unknown): readonly string[] {
 
 test('the fields of explain are documented, and those that are documented are there', () => {
   const answer = JSON.parse(read('testdata', 'composite', 'explain.json')) as Record<string, unknown>;
-  const rows = ['`/api/explain`', '`causes`', '`frontend`', '`ports`', '`backends`', '`clusters`', '`nodes`'];
+  const rows = [
+    '`/api/explain`',
+    '`causes`',
+    '`frontend`',
+    '`ports`',
+    '`backends`',
+    '`clusters`',
+    '`nodes`',
+    '`client`',
+  ];
   const relays = ['relay', 'connected'];
   const promised = [...rows.flatMap(documented), ...relays];
   expect([...new Set(keysOf(answer))].filter((key) => !promised.includes(key))).toEqual([]);

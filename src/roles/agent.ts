@@ -78,6 +78,7 @@ export async function startAgent(options: StartAgentOptions): Promise<Role> {
     view: 'agent',
     node: { id: node, cluster },
   });
+  if (options.adminPort !== undefined) source.announce({ adminPort: options.adminPort });
   const programming = new NodeProgramming({ ...context, source, output, udp, enter });
   endpointGauge(metrics, () => programming.held?.backends.values() ?? []);
   const audit = new AuditLoop({
@@ -109,7 +110,14 @@ export async function startAgent(options: StartAgentOptions): Promise<Role> {
           port: Number(query.get('port')),
           protocol: query.get('protocol') === 'udp' ? 'udp' : 'tcp',
         } as const;
-        return pathOnNode(source.ir, await readTable(runner), { node, cluster, to });
+        const from = query.get('from');
+        const kind = query.get('client') === 'host' ? 'host' : 'pod';
+        return pathOnNode(source.ir, await readTable(runner), {
+          node,
+          cluster,
+          to,
+          ...(from === null ? {} : { from: { kind, address: from } as const }),
+        });
       },
     },
     close: async () => {

@@ -26,6 +26,10 @@ export function requireHostPort(flag: string, text: string): HostPort {
   throw new AppError('E_USAGE', `${flag}: expected host:port or [IPv6]:port, found ${JSON.stringify(text)}`);
 }
 
+/** Only this machine reaches it. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127\./.test(host) || /^::ffff:127\./i.test(host);
+
 export function formatHostPort({ host, port }: HostPort): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,6 +1,7 @@
 import { logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { type Api, startAdmin } from './admin.ts';
 import { type Clock, systemClock } from './clock.ts';
+import { isLoopback, requireHostPort } from './host-port.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { createLog, type Log } from './log.ts';
 import { Metrics } from './metrics.ts';
@@ -11,6 +12,8 @@ export interface RoleContext {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Port of the admin pages, where others than this machine reach them; undefined: nobody else does. */
+  readonly adminPort?: number;
 }
 
 /** Settings that every role has. */
@@ -59,7 +62,11 @@ export async function runRole(
       api: () => role?.api ?? {},
     });
     lifecycle.add('admin', () => admin.close());
-    const started = await start({ log, metrics, clock: systemClock, random: Math.random });
+    const context: RoleContext = { log, metrics, clock: systemClock, random: Math.random };
+    const reached = isLoopback(requireHostPort('--admin', options.admin).host)
+      ? {}
+      : { adminPort: admin.port };
+    const started = await start({ ...context, ...reached });
     role = started;
     lifecycle.add(name, () => started.close());
     const port = started.port === undefined ? {} : { port: started.port };

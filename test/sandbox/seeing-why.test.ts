@@ -233,6 +233,29 @@ test('a table that somebody else changed: what is missing in the kernel of a nod
   await w.supervisor.restart('east agent e2');
 });
 
+test('explain for one client: its node, what that holds, what it reaches, and as whom it is seen', async () => {
+  const w = world();
+  const nodes = await run('client-e1', 'get', 'nodes');
+  expect(nodes.stdout).toContain(`${w.cluster('east').node('e2').address.v4}:9103`);
+  const from = async (client: string) =>
+    (await run('client-e1', 'explain', nameOf('web'), '--from', client)).stdout;
+  await until('the kernel holds what is wanted', async () => {
+    const text = await from('pod/shop/client-e2');
+    const { ip } = w.pod('east', 'client-e2');
+    expect(text).toContain(`\nfrom pod shop/client-e2 on node e2   ${ip}\n`);
+    expect(text).toMatch(/^✔ node e2 {3}10\.96\.\S+ TCP 80 {3}wanted: .* in the kernel: the same$/m);
+    for (const [cluster, pod] of [
+      ['east', 'web-0'],
+      ['west', 'web-0'],
+    ] as const) {
+      expect(text).toMatch(
+        new RegExp(`^ {4}${w.pod(cluster, pod).ip}:8080 +${cluster} +33.3 % +seen as ${ip}$`, 'm'),
+      );
+    }
+  });
+  expect(await from('node/e1')).toMatch(/:8080 +west +33.3 % +seen as node e1$/m);
+});
+
 test('DNS not forwarding the zone', async () => {
   const w = world();
   const [own, other] = [w.cluster('east').plan.control.v4, w.cluster('west').plan.control.v4];

@@ -78,6 +78,7 @@ const nodes: readonly NodeLine[] = ['e1', 'e2'].map((node, i) => ({
   zone: '',
   podCIDRs: [`10.10.${i + 1}.0/24`],
   ready: true,
+  admin: '',
   connected: true,
   refused: [],
   state: 'Programming',
@@ -102,7 +103,10 @@ async function verify({ resolve, connect, down, dns, addresses = ['10.10.1.99'] 
     connect: async (address) => connect?.(address) ?? 'connected',
     now: () => ms++,
   };
-  const acks = { holding: () => nodes.map(({ node }) => holding(node, node !== down)) };
+  const acks = {
+    holding: () => nodes.map(({ node }) => holding(node, node !== down)),
+    adminOf: () => '',
+  };
   const answer = explainAnswer(explanation, { acks, relays: [], node: undefined });
   const result = await verifyPath({ answer, nodes, probes, ...(dns === undefined ? {} : { dns }) });
   const first = result.hops.find(({ result: r }) => r === 'Broken');

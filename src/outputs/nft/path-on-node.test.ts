@@ -47,3 +47,18 @@ test('IPv6, and an address of nobody', () => {
   const nobody = { ...query, to: { ...query.to, address: '10.96.0.99' } };
   expect(pathOnNode(told, table, nobody)).toMatchObject({ wanted: ['untouched'], listed: ['untouched'] });
 });
+
+test('what a client meets: a pod keeps its address, and neither itself nor the node does', () => {
+  const told = state('10.10.1.2', '10.10.1.3');
+  const table = wantedTable(render(told, where));
+  const reached = (kind: 'host' | 'pod', address: string) =>
+    pathOnNode(told, table, { ...query, from: { kind, address } }).reached;
+  expect(reached('pod', '10.10.1.2')).toEqual([
+    { end: '10.10.1.2:8080', share: 0.5, source: 'masqueraded' },
+    { end: '10.10.1.3:8080', share: 0.5, source: 'kept' },
+  ]);
+  expect(reached('host', '')?.map(({ source }) => source)).toEqual(['masqueraded', 'masqueraded']);
+  expect(
+    pathOnNode(told, undefined, { ...query, from: { kind: 'pod', address: '10.10.1.2' } }).reached,
+  ).toEqual([{ end: 'untouched', share: 1, source: 'kept' }]);
+});

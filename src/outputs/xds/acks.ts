@@ -10,6 +10,8 @@ const programmedTypes = [typeUrls.cluster, typeUrls.assignment, typeUrls.listene
 /** A node as /debug shows it. */
 export interface NodeAcks {
   readonly node: string;
+  /** `host:port` of its admin pages; empty: it has not told, or only its own machine reaches them. */
+  readonly admin: string;
   /** It is Ready: what it holds counts. */
   readonly ready: boolean;
   readonly connected: boolean;
@@ -39,6 +41,7 @@ interface NodeRecord {
   /** What the streams before refused, until this one has acknowledged its initial state: it may still be so. */
   earlier: ReadonlyMap<string, Refused>;
   bypassed: boolean;
+  admin: string;
 }
 
 export interface AckTrackerOptions {
@@ -144,12 +147,18 @@ export class AckTracker {
     });
   }
 
+  /** `host:port` of the admin pages of a node's agent; empty: not known. */
+  adminOf(node: string): string {
+    return this.#nodes.get(node)?.admin ?? '';
+  }
+
   /** Every node that is Ready or was ever connected, by name. */
   snapshot(): readonly NodeAcks[] {
     return this.#names.map((node) => {
       const record = this.#nodes.get(node);
       return {
         node,
+        admin: record?.admin ?? '',
         ready: this.#ready?.has(node) ?? false,
         connected: record?.session !== undefined,
         position: record?.session?.position ?? record?.position ?? -1,
@@ -172,6 +181,7 @@ export class AckTracker {
       refused: new Map(),
       earlier: noneRefused,
       bypassed: false,
+      admin: '',
     };
     this.#nodes.set(node, made);
     return made;
@@ -231,6 +241,11 @@ export class AckSession {
     if (!this.#isCurrent || this.#record.bypassed === bypassed) return;
     this.#record.bypassed = bypassed;
     this.#observer.onChange();
+  }
+
+  /** Where its admin pages are, `host:port`; empty: nobody else reaches them. */
+  setAdmin(admin: string): void {
+    if (this.#isCurrent) this.#record.admin = admin;
   }
 
   close(): void {

@@ -1,4 +1,6 @@
+import { isIP } from 'node:net';
 import type { AppError } from '../../runtime/errors.ts';
+import { formatHostPort } from '../../runtime/host-port.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -111,10 +113,19 @@ export class PeerStream {
     logger.info({ peer: this.name, address }, 'xDS stream ended');
   }
 
+  /** Of its admin pages it says the port only: the host is where the stream comes from, so that nobody points elsewhere. */
+  #takeFacts(node: Uint8Array): void {
+    if (!this.#session) return;
+    const { bypassed, adminPort } = nodeFacts(node);
+    const host = hostOf(this.#options.address);
+    this.#session.setAdmin(host === '' || adminPort === 0 ? '' : formatHostPort({ host, port: adminPort }));
+    this.#session.setBypassed(bypassed);
+  }
+
   #observer(): StreamObserver {
     const { peer, logger } = this.#options;
     return {
-      node: (node) => this.#session?.setBypassed(saysBypassed(node)),
+      node: (node) => this.#takeFacts(node),
       progress: (typeUrl, position) => this.#session?.progress(typeUrl, position),
       answered: (typeUrl, told, refused) => {
         this.#session?.answered(typeUrl, told, refused);
@@ -131,8 +142,23 @@ export class PeerStream {
   }
 }
 
-/** `metadata["causeway.dev"].bypassed` of the node. */
-function saysBypassed(node: Uint8Array): boolean {
+/** Of a transport's `address:port`, where IPv6 has no brackets; empty: it is no IP address. */
+function hostOf(address: string): string {
+  const host = address.slice(0, address.lastIndexOf(':')).replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(host) === 0 ? '' : host;
+}
+
+interface NodeFacts {
+  readonly bypassed: boolean;
+  /** 0: not said. */
+  readonly adminPort: number;
+}
+
+/** `metadata["causeway.dev"]` of the node. */
+function nodeFacts(node: Uint8Array): NodeFacts {
   const facts = fromStruct(codec('envoy.config.core.v3.Node').decode(node).metadata)[metadataKey];
-  return facts instanceof Object && 'bypassed' in facts && facts.bypassed === true;
+  const { bypassed, adminPort } = (facts instanceof Object ? facts : {}) as Readonly<Record<string, unknown>>;
+  const isPort =
+    typeof adminPort === 'number' && Number.isInteger(adminPort) && adminPort > 0 && adminPort <= 65_535;
+  return { bypassed: bypassed === true, adminPort: isPort ? adminPort : 0 };
 }

@@ -1,3 +1,4 @@
+import { type ClientPlace, clientPlace } from '../../model/explain/client-place.ts';
 import { explain } from '../../model/explain/explain.ts';
 import type { Cause, Explanation } from '../../model/explain/explanation.ts';
 import { type ClusterLine, listBackends, listClusters, listFrontends } from '../../model/explain/lists.ts';
@@ -51,6 +52,8 @@ export interface ControllerApiOptions {
 /** `/api/explain`: the model's explanation, and what nodes and relays have to do with it. */
 export interface ExplainAnswer extends Explanation {
   readonly nodes: readonly NodeHolding[];
+  /** Whose connections are asked about. */
+  readonly client?: ClientPlace & { readonly agent: string };
   readonly relays: readonly RelayLine[];
 }
 
@@ -79,6 +82,7 @@ export function controllerApi(options: ControllerApiOptions): Api {
         acks,
         relays: relays(),
         node: query.get('node') ?? undefined,
+        client: clientOf(model, query.get('from')),
       }),
   };
 }
@@ -94,18 +98,28 @@ function withContact(line: ClusterLine, { heardAt, certificate, now }: Controlle
 }
 
 interface Around {
-  readonly acks: Pick<AckTracker, 'holding'>;
+  readonly acks: Pick<AckTracker, 'holding' | 'adminOf'>;
   readonly relays: readonly RelayLine[];
   /** The client's node: what is wrong with it stops the path. */
   readonly node: string | undefined;
+  /** Who the client is, and so its node; or why nobody can say. */
+  readonly client?: ClientPlace | Cause | undefined;
 }
 
+const clientOf = (model: Model, from: string | null): ClientPlace | Cause | undefined =>
+  from === null ? undefined : clientPlace(model, from);
+
 /** Adds what nodes hold and which relays are there, and what of it stops the path. */
-export function explainAnswer(explanation: Explanation, { acks, relays, node }: Around): ExplainAnswer {
+export function explainAnswer(explanation: Explanation, around: Around): ExplainAnswer {
+  const { acks, relays } = around;
   const { frontend } = explanation;
+  const unknown = around.client && 'stops' in around.client ? around.client : undefined;
+  const client = around.client && 'node' in around.client ? around.client : undefined;
+  const node = client?.node ?? around.node;
   const held = frontend ? acks.holding(`${frontend.namespace}/${frontend.name}`) : [];
   const nodes = node === undefined ? held : held.filter((h) => h.node === node);
   const extra: Cause[] = [
+    ...(unknown ? [unknown] : []),
     ...(node !== undefined && frontend && nodes.length === 0 ? [noSuchNode(node)] : []),
     ...nodes.filter(({ holds }) => holds !== 'Yes').map((holding) => nodeCause(holding, node)),
     ...(isAboutPeers(explanation) ? relays.filter(({ connected }) => !connected).map(relayCause) : []),
@@ -116,6 +130,7 @@ export function explainAnswer(explanation: Explanation, { acks, relays, node }: 
     works: causes.every(({ stops }) => !stops),
     causes: [...causes.filter(({ stops }) => stops), ...causes.filter(({ stops }) => !stops)],
     nodes,
+    ...(client ? { client: { ...client, agent: acks.adminOf(client.node) } } : {}),
     relays,
   };
 }

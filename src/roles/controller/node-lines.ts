@@ -10,6 +10,8 @@ export interface NodeLine {
   /** Its condition Ready is True. */
   readonly ready: boolean;
   readonly connected: boolean;
+  /** `host:port` of its agent's admin pages; empty: the agent has not told, or only its own machine reaches them. */
+  readonly admin: string;
   /** Resources that it refuses. */
   readonly refused: readonly { readonly name: string; readonly message: string }[];
   /** `Programming`, or what stands in the way. */
@@ -28,6 +30,7 @@ export function nodeLines(model: Model, acks: readonly NodeAcks[]): readonly Nod
       podCIDRs: nodes.get(node)?.podCIDRs ?? [],
       ready: ack?.ready ?? false,
       connected: ack?.connected ?? false,
+      admin: ack?.admin ?? '',
       refused: (ack?.refused ?? []).map(({ name, message }) => ({ name, message })),
       state: stateOf(ack),
     };

@@ -126,9 +126,9 @@ export class IrSource {
     void this.#run();
   }
 
-  /** Facts of ours for the server, in the node's metadata: `bypassed: true`. */
+  /** Facts of ours for the server, beside those told before, in the node's metadata (docs/xds.md). */
   announce(facts: Readonly<Record<string, Json>>): void {
-    this.#facts = facts;
+    this.#facts = { ...this.#facts, ...facts };
     this.#client.stream.announce();
   }
 

@@ -278,12 +278,15 @@ test('a server that takes connections and says nothing is given up for the next'
   await expect.poll(after(500), eventually).toBe(true);
 });
 
-test('an agent says that its packets bypass the table, and a peer can be sent away', async () => {
+test('an agent says that its packets bypass the table and where its admin pages are, and a peer can be sent away', async () => {
   const { output, server, acks } = await serve();
   output.update(ir([frontend], [backend], nodes));
   const source = connect([server.port]);
   source.onChange(() => undefined);
   await expect.poll(() => acks.programming().get('shop/store')?.programmed, eventually).toBe(true);
+  expect(acks.adminOf('e1')).toBe('');
+  source.announce({ adminPort: 9103 });
+  await expect.poll(() => acks.adminOf('e1'), eventually).toBe('127.0.0.1:9103');
   source.announce({ bypassed: true });
   await expect.poll(() => acks.programming().get('shop/store')?.bypassed, eventually).toBe(true);
   expect(server.streams()).toMatchObject([{ peer: 'east/agent/e1', view: 'agent' }]);
@@ -291,6 +294,9 @@ test('an agent says that its packets bypass the table, and a peer can be sent aw
   expect(server.streams()).toEqual([]);
   await expect.poll(() => server.streams().length, eventually).toBe(1);
   await expect.poll(() => acks.snapshot()[0]?.bypassed, eventually).toBe(true);
+  expect(acks.adminOf('e1')).toBe('127.0.0.1:9103');
+  source.announce({ adminPort: 70_000 });
+  await expect.poll(() => acks.adminOf('e1'), eventually).toBe('');
 });
 
 test('a thousand front ends and back ends arrive in pieces and whole', async () => {
