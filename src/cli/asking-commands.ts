@@ -54,6 +54,10 @@ export function verifyCommand(): Command {
     .addOption(adminOption())
     .option('--resolver <address>', 'ask this resolver (default: the one in /etc/resolv.conf)')
     .option('--dns <address>', 'a causeway dns to compare the resolver with')
+    .option(
+      '--datagram <text>',
+      'what the application answers by UDP: a text, or hex: and bytes; without it silence is no failure',
+    )
     .option('--node <name>', 'the node that this is (default: found out by address and host name)')
     .addOption(outputOption())
     .action(async (name: string, { admin, output, ...around }: Asking & Around) => {
@@ -66,6 +70,7 @@ interface Around {
   readonly resolver?: string;
   readonly dns?: string;
   readonly node?: string;
+  readonly datagram?: string;
 }
 
 interface ForNode {

@@ -28,8 +28,11 @@ export function explainText(
     causes.filter((cause) => cause.stops === stops).map((cause) => causeText(cause, paint));
   const parts = [...blocks(true)];
   if (frontend) parts.push(treeText(rowsOf(answer, frontend), paint));
-  if (answer.client) parts.push(clientText(answer.client));
-  if (answer.paths) parts.push(pathsText(answer, answer.paths, paint));
+  const onNode = [
+    ...(answer.client ? [clientText(answer.client)] : []),
+    ...(answer.paths ? [pathsText(answer, answer.paths, paint)] : []),
+  ];
+  if (onNode.length > 0) parts.push(onNode.join('\n'));
   parts.push(...blocks(false));
   return `${parts.join('\n\n')}\n`;
 }

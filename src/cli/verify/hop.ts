@@ -23,8 +23,11 @@ export interface Verification {
   readonly hops: readonly Hop[];
 }
 
-/** What became of a connection that was tried. */
-export type Connected = 'connected' | 'refused' | 'timeout' | 'unreachable';
+/**
+ * What became of a connection or datagram that was tried. `refused`: a TCP reset or an ICMP "port unreachable", from
+ * the endpoint or from a node on the way. `silent`: nothing came back, of which UDP alone cannot say why.
+ */
+export type Tried = 'answered' | 'refused' | 'silent' | 'unreachable';
 
 export interface Resolved {
   /** The rcode's name, or `TIMEOUT`. */
@@ -41,7 +44,9 @@ export interface Probes {
   /** The resolver that programs here use; undefined: none is configured. */
   readonly resolver: string | undefined;
   resolve(server: string, name: string, family: 'IPv4' | 'IPv6'): Promise<Resolved>;
-  connect(address: string, port: number): Promise<Connected>;
+  connect(address: string, port: number): Promise<Tried>;
+  /** Sends a datagram from a socket of its own, again while nothing comes back, and waits for any answer. */
+  exchange(address: string, port: number, datagram: Buffer): Promise<Tried>;
   /** Milliseconds, monotonic. */
   now(): number;
 }

@@ -7,7 +7,7 @@ import { rcodes, recordTypes } from '../../wire/dns/codes.ts';
 import { decodeMessage } from '../../wire/dns/decode.ts';
 import { encodeQuery } from '../../wire/dns/encode.ts';
 import type { Message } from '../../wire/dns/message.ts';
-import type { Connected, Probes, Resolved } from './hop.ts';
+import type { Probes, Resolved, Tried } from './hop.ts';
 
 const connectMs = 2_000;
 const resolveMs = 3_000;
@@ -28,6 +28,7 @@ export function realProbes(): Probes {
     resolver: configuredResolver(),
     resolve: (server, name, family) => resolve(server, name, family),
     connect: tryConnect,
+    exchange: tryDatagram,
     now: () => performance.now(),
   };
 }
@@ -87,18 +88,45 @@ function resolvedOf({ rcode, answers }: Message): Resolved {
   };
 }
 
-function tryConnect(address: string, port: number): Promise<Connected> {
+const failureOf = (error: NodeJS.ErrnoException): Tried =>
+  error.code === 'ECONNREFUSED' ? 'refused' : error.code === 'ETIMEDOUT' ? 'silent' : 'unreachable';
+
+function tryConnect(address: string, port: number): Promise<Tried> {
   return new Promise((done) => {
     const socket = connect({ host: address, port });
-    const finish = (result: Connected): void => {
+    const finish = (result: Tried): void => {
       socket.destroy();
       done(result);
     };
-    socket.setTimeout(connectMs, () => finish('timeout'));
-    socket.once('connect', () => finish('connected'));
-    socket.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNREFUSED') finish('refused');
-      else finish(error.code === 'ETIMEDOUT' ? 'timeout' : 'unreachable');
+    socket.setTimeout(connectMs, () => finish('silent'));
+    socket.once('connect', () => finish('answered'));
+    socket.once('error', (error: NodeJS.ErrnoException) => finish(failureOf(error)));
+  });
+}
+
+/** The socket is connected: the kernel tells it of ICMP errors, and lets answers of nobody else in. */
+function tryDatagram(address: string, port: number, datagram: Buffer): Promise<Tried> {
+  return new Promise((done) => {
+    const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4');
+    let again: NodeJS.Timeout | undefined;
+    let isOver = false;
+    const finish = (result: Tried): void => {
+      if (isOver) return;
+      isOver = true;
+      clearInterval(again);
+      clearTimeout(deadline);
+      socket.removeAllListeners('error').on('error', () => undefined);
+      socket.close();
+      done(result);
+    };
+    const deadline = setTimeout(() => finish('silent'), connectMs);
+    socket.on('error', (error: NodeJS.ErrnoException) => finish(failureOf(error)));
+    socket.once('message', () => finish('answered'));
+    const send = (): void => socket.send(datagram, (error) => error && finish(failureOf(error)));
+    socket.connect(port, address, () => {
+      if (isOver) return;
+      send();
+      again = setInterval(send, resendMs);
     });
   });
 }

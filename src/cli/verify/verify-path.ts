@@ -3,7 +3,8 @@ import type { ObjectRef } from '../../model/problem.ts';
 import type { ExplainAnswer } from '../../roles/controller/api.ts';
 import type { NodeLine } from '../../roles/controller/node-lines.ts';
 import { addressToBigInt, cidrContains, parseCidr } from '../../wire/address.ts';
-import type { Connected, Hop, Probes, Verification } from './hop.ts';
+import type { Hop, Probes, Verification } from './hop.ts';
+import { trafficHops } from './traffic-hops.ts';
 
 export interface VerifyPathOptions {
   readonly answer: ExplainAnswer;
@@ -15,14 +16,11 @@ export interface VerifyPathOptions {
   readonly dns?: string;
   /** The node that we are on; default: it is found out. */
   readonly node?: string;
+  /** What the application answers by UDP. Absent: it may answer nothing. */
+  readonly datagram?: Buffer;
   /** Called with each hop as soon as it is known. */
   readonly onHop?: (hop: Hop) => void;
 }
-
-/** Connections that are tried to a VIP: several, because each may meet another endpoint. */
-const tries = 5;
-/** Endpoints of a cluster that are tried. */
-const maxEndpoints = 10;
 
 /** Walks the path of a name with real packets, hop by hop, all of them also behind a broken one. */
 export async function verifyPath(options: VerifyPathOptions): Promise<Verification> {
@@ -145,115 +143,4 @@ function nodeHop({ answer, nodes, probes, node: given }: VerifyPathOptions): Hop
 function isInCidr(cidr: string, address: string): boolean {
   const [range, value] = [parseCidr(cidr), addressToBigInt(address)];
   return range !== undefined && value !== undefined && cidrContains(range, value);
-}
-
-async function trafficHops({ answer, probes, node }: VerifyPathOptions): Promise<readonly Hop[]> {
-  const { addresses = [], ports = [], namespace = '', name = '' } = answer.frontend ?? {};
-  const hops: Hop[] = [];
-  for (const port of ports) {
-    if (port.protocol !== 'TCP') {
-      const found = `${port.protocol} has no handshake: nothing is sent`;
-      hops.push({ hop: 'VIP', what: `port ${port.port}`, result: 'Skipped', found, ms: 0 });
-      continue;
-    }
-    const endpoints = await endpointHops(probes, clustersOf([port]));
-    const isReached = endpoints.some(({ result }) => result === 'Good');
-    for (const address of addresses) {
-      const started = probes.now();
-      const results = await Promise.all(
-        Array.from({ length: tries }, () => probes.connect(address, port.port)),
-      );
-      const ms = probes.now() - started;
-      const what = address.includes(':') ? `[${address}]:${port.port}` : `${address}:${port.port}`;
-      const bad = results.filter((result) => result !== 'connected');
-      const found = `${results.length - bad.length} of ${results.length} connections`;
-      if (bad.length === 0) {
-        hops.push({ hop: 'VIP', what, result: 'Good', found, ms });
-        continue;
-      }
-      const ref = { kind: 'Gateway', namespace, name };
-      const why = vipCause(ref, what, bad, results.length, { isReached, node, asked: answer.asked });
-      hops.push({ hop: 'VIP', what, result: 'Broken', found: `${found}, ${tally(bad)}`, ms, cause: why });
-    }
-    hops.push(...endpoints);
-  }
-  // The nearest cause first: what is broken behind the VIP is why the VIP is.
-  return [...hops.filter(({ hop }) => hop === 'Endpoint'), ...hops.filter(({ hop }) => hop === 'VIP')];
-}
-
-interface Behind {
-  readonly isReached: boolean;
-  readonly node: string | undefined;
-  readonly asked: string;
-}
-
-function vipCause(
-  ref: ObjectRef,
-  what: string,
-  bad: readonly Connected[],
-  all: number,
-  { isReached, node, asked }: Behind,
-): Cause {
-  const see = `causeway explain ${asked}${node === undefined ? '' : ` --node ${node}`}`;
-  if (bad.every((result) => result === 'refused')) {
-    const message = `${bad.length} of ${all} connections to ${what} are refused: nothing takes traffic behind it, or an endpoint refuses`;
-    return cause('Rejected', ref, message, see);
-  }
-  if (isReached && bad.length === all) {
-    const message = `endpoints answer when they are asked themselves and ${what} does not: this node does not translate it`;
-    return cause('NotTranslated', ref, message, see);
-  }
-  return cause('VipSilent', ref, `${bad.length} of ${all} connections to ${what} fail: ${tally(bad)}`, see);
-}
-
-function tally(results: readonly Connected[]): string {
-  return [...Map.groupBy(results, (result) => result)]
-    .map(([result, of]) => `${of.length} ${result}`)
-    .join(', ');
-}
-
-/** Endpoints by cluster, each asked by itself. */
-async function endpointHops(
-  probes: Probes,
-  clusters: readonly ClusterExplanation[],
-): Promise<readonly Hop[]> {
-  const hops: Hop[] = [];
-  for (const { cluster, path, network, endpoints } of clusters) {
-    if (endpoints.length === 0) continue;
-    const started = probes.now();
-    const results = await Promise.all(
-      endpoints
-        .slice(0, maxEndpoints)
-        .map(async (endpoint) => ({ endpoint, result: await ask(probes, endpoint) })),
-    );
-    const ms = probes.now() - started;
-    const bad = results.filter(({ result }) => result !== 'connected');
-    const found = `${results.length - bad.length} of ${results.length} endpoints reached`;
-    const base = { hop: 'Endpoint', what: cluster, ms } as const;
-    if (bad.length === 0) {
-      hops.push({ ...base, result: 'Good', found });
-      continue;
-    }
-    const names = bad.slice(0, 3).map(({ endpoint, result }) => `${endpoint} ${result}`);
-    const more = bad.length > 3 ? `, and ${bad.length - 3} more` : '';
-    const message = `of ${results.length} endpoints of ${cluster} ${bad.length} are not reached: ${names.join(', ')}${more}`;
-    const ref = { kind: 'Cluster', namespace: '', name: cluster };
-    const why = bad.every(({ result }) => result === 'refused')
-      ? cause('EndpointRefuses', ref, message, 'see whether the pods listen on this port')
-      : bad.length === results.length && path !== 'own'
-        ? cause(
-            'NetworkCut',
-            ref,
-            `no packet comes through to ${cluster} (network ${network}): ${message}`,
-            `see the route and the firewalls between here and ${cluster}`,
-          )
-        : cause('EndpointSilent', ref, message, 'see the network policy and the node of these pods');
-    hops.push({ ...base, result: 'Broken', found, cause: why });
-  }
-  return hops;
-}
-
-function ask(probes: Probes, endpoint: string): Promise<Connected> {
-  const colon = endpoint.lastIndexOf(':');
-  return probes.connect(endpoint.slice(0, colon).replace(/^\[|\]$/g, ''), Number(endpoint.slice(colon + 1)));
 }

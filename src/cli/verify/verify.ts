@@ -1,5 +1,6 @@
 import type { ExplainAnswer } from '../../roles/controller/api.ts';
 import type { NodeLine } from '../../roles/controller/node-lines.ts';
+import { AppError } from '../../runtime/errors.ts';
 import { askAdmin } from '../ask-admin.ts';
 import { causeText } from '../explain-text.ts';
 import { type Paint, paintFor } from '../paint.ts';
@@ -15,14 +16,17 @@ export interface VerifyOptions {
   readonly resolver?: string;
   readonly dns?: string;
   readonly node?: string;
+  /** What the application answers by UDP: text, or `hex:` and bytes. */
+  readonly datagram?: string;
   readonly output: string;
 }
 
 /** Sends real packets along the path of a name. Returns 0, or 1 when a hop is broken. */
 export async function runVerify(
-  { name, admin, output, ...around }: VerifyOptions,
+  { name, admin, output, datagram, ...around }: VerifyOptions,
   print: (text: string) => void = (text) => void process.stdout.write(text),
 ): Promise<number> {
+  const payload = datagram === undefined ? {} : { datagram: datagramOf(datagram) };
   const [answer, nodes] = await Promise.all([
     askAdmin<ExplainAnswer>(admin, 'explain', { name }),
     askAdmin<readonly NodeLine[]>(admin, 'nodes'),
@@ -34,10 +38,31 @@ export async function runVerify(
   const live = output === 'table';
   if (live) print(`${answer.asked} from ${probes.from}\n`);
   const onHop = (hop: Hop): void => print(`${hopText(hop, paint)}\n`);
-  const result = await verifyPath({ answer, nodes, probes, ...around, ...(live ? { onHop } : {}) });
+  const result = await verifyPath({
+    answer,
+    nodes,
+    probes,
+    ...around,
+    ...payload,
+    ...(live ? { onHop } : {}),
+  });
   print(formatValue(output, result, () => endText(result.hops, paint)));
   return result.works ? 0 : 1;
 }
+
+function datagramOf(text: string): Buffer {
+  const [, hex] = /^hex:((?:[0-9a-f]{2})+)$/i.exec(text) ?? [];
+  if (hex !== undefined && hex.length <= 2 * maxDatagram) return Buffer.from(hex, 'hex');
+  if (text !== '' && !text.startsWith('hex:') && Buffer.byteLength(text) <= maxDatagram)
+    return Buffer.from(text);
+  throw new AppError(
+    'E_USAGE',
+    `--datagram: expected a text or hex:… of 1 to ${maxDatagram} bytes, found ${JSON.stringify(text)}`,
+  );
+}
+
+/** What passes everywhere in one packet. */
+const maxDatagram = 1_200;
 
 const marks = { Good: '✔', Broken: '✖', Skipped: '●' } as const;
 
