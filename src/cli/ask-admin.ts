@@ -1,5 +1,7 @@
 import { AppError, messageOf } from '../runtime/errors.ts';
 
+/** What a page may be: roles are not trusted with our memory. */
+const maxPageBytes = 64 * 1024 * 1024;
 /** How long a role is given to answer. */
 const patienceMs = 10_000;
 
@@ -12,26 +14,62 @@ export async function askAdmin<T>(
   page: string,
   query: Readonly<Record<string, string | undefined>> = {},
 ): Promise<T> {
-  const response = await request(admin, `/api/${page}?${queryText(query)}`);
-  return (await response.json()) as T;
+  const path = `/api/${page}?${queryText(query)}`;
+  const { text, isCut } = await bodyOf(await request(admin, path), maxPageBytes);
+  if (isCut)
+    throw new AppError('E_UNREACHABLE', `${admin} answers more than ${maxPageBytes} bytes to ${path}`);
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    throw new AppError('E_UNREACHABLE', `${admin} answers ${path} with something that is no JSON`, { cause });
+  }
 }
 
-/** The text of any page. Throws as `askAdmin`. */
-export async function readAdminPage(admin: string | undefined, path: string): Promise<string> {
-  return (await request(admin, path)).text();
+export interface PageText {
+  readonly text: string;
+  /** There was more. */
+  readonly isCut: boolean;
 }
+
+/** The text of any page, of `limit` bytes at most. Throws as `askAdmin`. */
+export async function readAdminPage(
+  admin: string | undefined,
+  path: string,
+  limit: number = maxPageBytes,
+): Promise<PageText> {
+  return bodyOf(await request(admin, path), Math.min(limit, maxPageBytes));
+}
+
+/** Reads on until `limit` bytes are there, and no further. */
+async function bodyOf({ body }: Response, limit: number): Promise<PageText> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > limit) break;
+    }
+  } catch (cause) {
+    throw new AppError('E_UNREACHABLE', `an answer broke off: ${messageOf(cause)}`, { cause });
+  }
+  return { text: Buffer.concat(chunks).subarray(0, limit).toString('utf8'), isCut: size > limit };
+}
+
+const maxPages = 50;
 
 /** Paths of all pages that a role has. Throws as `askAdmin`. */
 export async function listAdminPages(admin: string): Promise<readonly string[]> {
   // A page that is not there names those that are.
   const response = await fetchFrom(admin, '/');
-  return (await response.text()).match(/\/[\w/-]+/g) ?? [];
+  const { text } = await bodyOf(response, 64 * 1024);
+  return (text.match(/\/[\w/-]+/g) ?? []).slice(0, maxPages);
 }
 
 async function request(admin: string | undefined, path: string): Promise<Response> {
   const response = await fetchFrom(admin, path);
   if (response.ok) return response;
-  const text = (await response.text()).trim();
+  const text = (await bodyOf(response, 4_096)).text.trim();
   throw new AppError('E_UNREACHABLE', `${admin} answers ${response.status} to ${path}: ${text}`);
 }
 

@@ -11,7 +11,7 @@ import { type Admin, startAdmin } from '../runtime/admin.ts';
 import { Metrics } from '../runtime/metrics.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { runBugReport } from './bugreport.ts';
-import { redactText } from './redact.ts';
+import { redactDocuments, redactText } from './redact.ts';
 
 const testdata = join(import.meta.dirname, '..', '..', 'testdata');
 const folder = mkdtempSync(join(tmpdir(), 'causeway-bugreport-'));
@@ -80,13 +80,76 @@ test('a bundle is a golden case: in.yaml compiles to out.yaml, and no secret is 
 });
 
 test('every golden case, with its annotations redacted, compiles to the same', async () => {
-  const { redactInputs } = await import('./redact.ts');
   for (const name of readdirSync(testdata)) {
     const text = readFileSync(join(testdata, name, 'in.yaml'), 'utf8').split(/^kind: Step$/m)[0] ?? '';
     const model = modelOf(text);
     const inputs = dumpInputs(model.config, model.inputs).map(yamlText).join('---\n');
-    expect(compiledText(modelOf(redactInputs(inputs))), name).toBe(compiledText(model));
+    expect(compiledText(modelOf(redactDocuments(inputs))), name).toBe(compiledText(model));
+    expect(redactDocuments(compiledText(model)), name).toBe(compiledText(model));
   }
+});
+
+test('secrets in places where none should be: labels, messages, addresses; selectors still select', () => {
+  const text = `kind: Pod
+metadata:
+  name: a
+  labels: {app: store, api-key: k1234567, note: eyJhbGciOiJI.eyJzdWIi.sig}
+  annotations: {anything: at all}
+spec:
+  selector: {matchLabels: {api-key: k1234567}}
+  message: "password=hunter2, then Bearer abcdefghijkl"
+  url: https://user:hunter3@example.com/
+  key: |
+    ${pem.replaceAll('\n', '\n    ')}
+---
+kind: Gateway
+metadata: {name: token, namespace: secret}
+shop/token: {families: [IPv4]}
+`;
+  const redacted = redactDocuments(text);
+  for (const secret of [
+    'k1234567',
+    'eyJhbGci',
+    'hunter2',
+    'hunter3',
+    'abcdefghijkl',
+    'MHcCAQEEIBXJ',
+    'at all',
+  ]) {
+    expect(redacted).not.toContain(secret);
+  }
+  const [pod, gateway] = parseAllDocuments(redacted).map((d) => d.toJS());
+  expect(pod.metadata.labels['api-key']).toBe(pod.spec.selector.matchLabels['api-key']);
+  expect(gateway).toEqual({
+    kind: 'Gateway',
+    metadata: { name: 'token', namespace: 'secret' },
+    'shop/token': { families: ['IPv4'] },
+  });
+});
+
+test('agents that told the controller where they are come with it, and what is too big is left out and said', async () => {
+  const agent = await serve({ wanted: () => 'table inet causeway {}\n' });
+  const admin = await startAdmin({
+    listen: '127.0.0.1:0',
+    metrics: new Metrics(),
+    ready: () => undefined,
+    debug: () => ({ small: () => 'small\n', big: () => 'x'.repeat(200_000) }),
+    api: () => ({
+      nodes: () => [
+        { node: 'e1', admin: agent },
+        { node: 'e2', admin: '' },
+      ],
+    }),
+  });
+  admins.push(admin);
+  const controller = `127.0.0.1:${admin.port}`;
+  const report = { admins: [controller], out: join(folder, 'report') };
+  expect(await runBugReport(report, () => {}, 100_000)).toBe(0);
+  const [first, second] = [controller, agent].map((a) => a.replace(':', '-')) as [string, string];
+  expect(read(first, 'small.txt')).toBe('small\n');
+  expect(read(first, 'left-out.txt')).toContain('/debug/big');
+  expect(readdirSync(join(folder, 'report', first))).not.toContain('big.txt');
+  expect(readdirSync(join(folder, 'report'))).toContain(second);
 });
 
 test('nobody answers: no report', async () => {

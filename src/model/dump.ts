@@ -14,10 +14,14 @@ import type { Problem } from './problem.ts';
 
 const definitions: ReadonlyMap<string, KindDefinition> = new Map(Object.entries(kinds));
 
-/** One document for each: the configuration, then objects with their apiVersion, then our own records with keys. */
+/**
+ * One document for each: the configuration with the time of the last update (epoch milliseconds), then objects with their
+ * apiVersion, then our own records with keys.
+ */
 export function dumpInputs(
   config: ModelConfig,
   inputs: Iterable<readonly [kind: InputKind, key: string, value: unknown]>,
+  now = 0,
 ): readonly Plain[] {
   const objects: Plain[] = [];
   const own: Plain[] = [];
@@ -26,7 +30,7 @@ export function dumpInputs(
     if (definition) objects.push({ apiVersion: apiVersionOf(definition), kind, ...(value as Plain) });
     else own.push({ kind, key, ...(value as Plain) });
   }
-  return [{ kind: 'Config', ...config }, ...objects, ...own];
+  return [{ kind: 'Config', ...config, ...(now === 0 ? {} : { now }) }, ...objects, ...own];
 }
 
 /** All that the model says. Empty tables are left out. */

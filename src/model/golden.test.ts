@@ -36,11 +36,13 @@ function dumpTouched(model: Model, touched: Touched): unknown {
 
 /** What /debug/inputs shows, read back and compiled anew. */
 function reopened(model: Model): string {
-  const text = dumpInputs(model.config, model.inputs).map(yamlText).join('---\n');
-  const { config, changes, errors } = readInputs(parseAllDocuments(text).map((document) => document.toJS()));
+  const text = dumpInputs(model.config, model.inputs, model.now).map(yamlText).join('---\n');
+  const { config, now, changes, errors } = readInputs(
+    parseAllDocuments(text).map((document) => document.toJS()),
+  );
   expect(errors).toEqual([]);
   const again = new Model(config);
-  again.update(changes, 0);
+  again.update(changes, now);
   return yamlText(dumpCompiled(again.compiled));
 }
 
@@ -52,13 +54,13 @@ for (const name of readdirSync(root).sort()) {
     const read = readInputs(first?.documents ?? []);
     const errors = [...read.errors];
     const model = new Model(read.config);
-    model.update(read.changes, 0);
+    model.update(read.changes, read.now);
     const out = [yamlText(dumpCompiled(model.compiled))];
     expect(reopened(model)).toBe(out[0]);
     for (const step of later) {
       const changes = readInputs(step.documents);
       errors.push(...changes.errors);
-      const touched = model.update(changes.changes, step.at * 1000);
+      const touched = model.update(changes.changes, read.now + step.at * 1000);
       out.push(`# after ${step.at} s\n${yamlText(dumpTouched(model, touched))}`);
     }
     expect(errors).toEqual([]);

@@ -47,6 +47,11 @@ export class Model {
     return this.#store.records();
   }
 
+  /** Of the last update, epoch milliseconds. */
+  get now(): number {
+    return this.#now;
+  }
+
   /** The time (epoch milliseconds) at which something changes by itself; call `advance` then. */
   get nextDeadline(): number | undefined {
     return this.#graph.nextDeadline;

@@ -6,6 +6,8 @@ import { defaultModelConfig, type ModelConfig } from './model-config.ts';
 /** Documents as `dumpInputs` writes them, read back. */
 export interface ReadInputs {
   readonly config: ModelConfig;
+  /** Epoch milliseconds at which `dumpInputs` was made; 0: it does not say. */
+  readonly now: number;
   readonly changes: readonly Change[];
   /** `document <n>: …`, for those that could not be read. */
   readonly errors: readonly string[];
@@ -37,14 +39,18 @@ const keyOfOwn: Readonly<Record<string, (record: Fields) => unknown>> = {
  */
 export function readInputs(documents: readonly unknown[]): ReadInputs {
   let config = defaultModelConfig;
+  let now = 0;
   const changes: Change[] = [];
   const errors: string[] = [];
   for (const [i, document] of documents.entries()) {
     if (typeof document !== 'object' || document === null) continue;
     const { kind, key, deleted, ...rest } = document as Fields;
     const own = keyOfOwn[String(kind)];
-    if (kind === 'Config') config = { ...config, ...rest };
-    else if (deleted === true && (own || String(kind) in kinds)) {
+    if (kind === 'Config') {
+      const { now: at, ...fields } = rest;
+      config = { ...config, ...fields };
+      if (typeof at === 'number') now = at;
+    } else if (deleted === true && (own || String(kind) in kinds)) {
       changes.push({ kind: kind as Kind, key: String(key), value: undefined });
     } else if (own) {
       changes.push({ kind, key: String(key ?? own(rest)), value: rest } as unknown as Change);
@@ -56,5 +62,5 @@ export function readInputs(documents: readonly unknown[]): ReadInputs {
       } else changes.push(projection);
     }
   }
-  return { config, changes, errors };
+  return { config, now, changes, errors };
 }

@@ -241,7 +241,9 @@ const placedProblems = (problems: readonly Problem[], places: FieldPlaces): read
 /** In the format of the golden files. */
 const modelPages = (model: Model) => ({
   inputs: () =>
-    [...dumpInputs(model.config, model.inputs)].map((document) => yamlText(document)).join('---\n'),
+    [...dumpInputs(model.config, model.inputs, model.now)]
+      .map((document) => yamlText(document))
+      .join('---\n'),
   ir: () => yamlText(dumpIr(model.compiled)),
   wanted: () => yamlText(dumpCompiled(model.compiled)),
 });
