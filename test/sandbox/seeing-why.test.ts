@@ -108,6 +108,38 @@ test('S10 a change of another cluster, and one of our own, is in propagation_sec
   expect(await w.metric('east controller', 'propagation_skewed_total')).toBeUndefined();
 });
 
+test('each role exports exactly the metrics that docs/metrics.md gives it, with these labels', async () => {
+  const w = world();
+  const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'metrics.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| `causeway_(\w+)` \| ([^|]*)\| ([^|]*)\|/gm)].map(
+    ([, name, labels, roles]) => ({
+      name,
+      labels: [...(labels ?? '').matchAll(/`(\w+)`/g)].map(([, label]) => label),
+      roles: (roles ?? '').trim().split(', '),
+    }),
+  );
+  for (const [role, process] of [
+    ['controller', 'east controller'],
+    ['agent', 'east agent e1'],
+    ['dns', 'east dns'],
+    ['relay', 'relay'],
+  ] as const) {
+    const documented = rows.filter(({ roles }) => roles.includes(role) || roles.includes('all'));
+    const page = await w.page(process, '/metrics');
+    const exported = [...page.matchAll(/^# TYPE causeway_(\w+) /gm)].map(([, name]) => name);
+    expect(exported.sort(), role).toEqual(documented.map(({ name }) => name).sort());
+    for (const [, name = '', list = ''] of page.matchAll(/^causeway_(\w+)\{([^}]*)\} /gm)) {
+      const of = documented.find(
+        (row) => row.name === name.replace(/_(bucket|sum|count)$/, '') || row.name === name,
+      );
+      const labels = [...list.matchAll(/(\w+)="/g)]
+        .map(([, label]) => label)
+        .filter((label) => label !== 'le');
+      expect(labels, `${role} ${name}`).toEqual(of?.labels);
+    }
+  }
+});
+
 test('wrong selector', async () => {
   const { objects } = world().cluster('east');
   const wrong = { ...selector('typo'), spec: { selector: { matchLabels: { app: 'wbe' } } } };
