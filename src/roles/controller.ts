@@ -14,6 +14,7 @@ import { parseRevokedFile } from '../runtime/revocations.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import type { FieldPlaces } from '../sources/file/field-places.ts';
+import { inFolder } from '../sources/file/file-problem.ts';
 import { FileSource } from '../sources/file/file-source.ts';
 import { dialTcp } from '../sources/probe/dial-tcp.ts';
 import { Prober } from '../sources/probe/prober.ts';
@@ -213,7 +214,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
         [
           ...(claims.fault === undefined ? [] : [`✖ ${claims.fault}\n`]),
           ...problems.texts.map((text) => `${text}\n`),
-          ...placedProblems(model.compiled.problems, files.places),
+          ...placedProblems(model.compiled.problems, files.places, dir),
         ].join('\n'),
       nodes: () => yamlText(xds.acks.snapshot()),
       claims: () => yamlText(claims.debug),
@@ -232,10 +233,10 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
 }
 
 /** Where a file has the object or the field, that place comes first. */
-const placedProblems = (problems: readonly Problem[], places: FieldPlaces): readonly string[] =>
+const placedProblems = (problems: readonly Problem[], places: FieldPlaces, dir: string): readonly string[] =>
   problems.map((problem) => {
     const place = places.of(problem.ref, problem.path);
-    return `● ${place ? `${place.file}:${place.line}  ` : ''}${problemText(problem)}\n`;
+    return `● ${place ? `${inFolder(dir, place.file)}:${place.line}  ` : ''}${problemText(problem)}\n`;
   });
 
 /** In the format of the golden files. */

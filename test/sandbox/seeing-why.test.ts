@@ -138,6 +138,24 @@ test('each role exports exactly the metrics that docs/metrics.md gives it, with 
       expect(labels, `${role} ${name}`).toEqual(of?.labels);
     }
   }
+  // What a working cluster has counted by now.
+  for (const [process, name, labels] of [
+    ['east controller', 'compile_seconds_count', {}],
+    ['east controller', 'endpoints', { cluster: 'west', state: 'healthy' }],
+    ['east controller', 'source_synced', { cluster: 'west' }],
+    ['east controller', 'xds_streams', { role: 'agent' }],
+    ['east controller', 'xds_push_bytes_total', { role: 'dns' }],
+    ['east controller', 'relay_links', {}],
+    ['east agent e1', 'sync_seconds_count', {}],
+    ['east agent e1', 'vip_ports', {}],
+    ['east agent e1', 'xds_connected', {}],
+    ['east agent e1', 'nft_commands_total', {}],
+    ['east dns', 'dns_answers_total', { rcode: 'NOERROR' }],
+    ['relay', 'relay_members', {}],
+  ] as const) {
+    expect(await w.metric(process, name, labels), `${process} ${name}`).toBeGreaterThan(0);
+  }
+  expect(await w.metric('east controller', 'xds_client_lag', { node: 'e1' })).toBe(0);
 });
 
 test('wrong selector', async () => {

@@ -158,9 +158,9 @@ export class AckTracker {
       const record = this.#nodes.get(node);
       return {
         node,
-        admin: record?.admin ?? '',
-        ready: this.#ready?.has(node) ?? false,
         connected: record?.session !== undefined,
+        ready: this.#ready?.has(node) ?? false,
+        admin: record?.admin ?? '',
         position: record?.session?.position ?? record?.position ?? -1,
         refused: [...(record?.refused.values() ?? [])],
         bypassed: record?.bypassed ?? false,
