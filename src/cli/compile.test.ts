@@ -226,20 +226,20 @@ items:
     );
   });
 
-  test('thousands of them: the first are shown, the others counted, and all are in -o json', async () => {
+  test('many of them: the first are shown, the others counted, and all are in -o json', async () => {
     const route = (i: number) =>
       `apiVersion: gateway.networking.k8s.io/v1\nkind: TCPRoute\nmetadata: {name: r${i}, namespace: shop}\nspec:\n  parentRefs: [{name: nobody}]\n  rules: [{backendRefs: [{name: x, port: 80}]}]\n`;
-    put('routes.yaml', Array.from({ length: 3_000 }, (_, i) => route(i)).join('---\n'));
-    for (let i = 0; i < 200; i++)
+    put('routes.yaml', Array.from({ length: 300 }, (_, i) => route(i)).join('---\n'));
+    for (let i = 0; i < 60; i++)
       put(`broken/${i}.yaml`, 'kind: Gateway\napiVersion: gateway.networking.k8s.io/v1\n');
     const { text } = await compile();
     expect(text.match(/^✖ \S+\/broken/gm)?.length).toBe(50);
     const { files, problems } = JSON.parse((await compile({ output: 'json' })).text);
     const mistakes = files.length;
-    expect(mistakes).toBeGreaterThanOrEqual(200);
-    expect(problems).toHaveLength(3_000);
+    expect(mistakes).toBeGreaterThanOrEqual(60);
+    expect(problems).toHaveLength(300);
     expect(text).toContain(
-      `… and ${mistakes + 2_950} more, ${mistakes} mistakes and 3000 notes in all: -o json lists them\n`,
+      `… and ${mistakes + 250} more, ${mistakes} mistakes and 300 notes in all: -o json lists them\n`,
     );
   });
 });

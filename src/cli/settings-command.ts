@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
-import { parse as parseYaml } from 'yaml';
+import { parseDocument } from 'yaml';
 import { AppError, messageOf } from '../runtime/errors.ts';
+import { firstYamlFault } from '../wire/yaml-fault.ts';
 import { type Setting, Settings } from './setting.ts';
 
 export interface SettingsCommand {
@@ -98,12 +99,17 @@ function fromEnvironment({ name, list }: Setting): Given | undefined {
 
 function readConfig(file: string, { settings, alsoInFile = [] }: SettingsCommand): Map<string, Given> {
   let content: unknown;
+  let fault: string | undefined;
   try {
+    const text = readFileSync(file, 'utf8');
     // Scalars stay as they are written: a cluster may be called 1e3.
-    content = parseYaml(readFileSync(file, 'utf8'), { maxAliasCount: 0, schema: 'failsafe' });
+    const document = parseDocument(text, { schema: 'failsafe' });
+    fault = firstYamlFault(document.errors, text);
+    content = fault === undefined ? document.toJS({ maxAliasCount: 0 }) : undefined;
   } catch (cause) {
     throw new AppError('E_USAGE', `--config ${file}: ${messageOf(cause)}`, { cause });
   }
+  if (fault !== undefined) throw new AppError('E_USAGE', `--config ${file}: ${fault}`);
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     throw new AppError('E_USAGE', `--config ${file}: expected a mapping of settings`);
   }

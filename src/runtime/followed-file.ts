@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
+import { firstYamlFault } from '../wire/yaml-fault.ts';
 import type { Clock } from './clock.ts';
 import { AppError, messageOf } from './errors.ts';
 import type { Log } from './log.ts';
@@ -25,8 +26,8 @@ export function readTexts(text: string): unknown {
   if (text.length > maxBytes) throw new AppError('E_USAGE', `expected at most ${maxBytes} characters`);
   // Texts only: a serial number must not become a floating-point number.
   const document = parseDocument(text, { schema: 'failsafe' });
-  const [fault] = document.errors;
-  if (fault) throw new AppError('E_USAGE', fault.message.split('\n')[0] as string);
+  const fault = firstYamlFault(document.errors, text);
+  if (fault !== undefined) throw new AppError('E_USAGE', fault);
   return document.toJS({ maxAliasCount: 100 });
 }
 

@@ -1,5 +1,7 @@
-import { parse } from 'yaml';
+import { parseDocument } from 'yaml';
+import { messageOf } from '../../runtime/errors.ts';
 import { canonicalAddress } from '../../wire/address.ts';
+import { firstYamlFault } from '../../wire/yaml-fault.ts';
 import type { ClaimState, KeptClaim, KnownNode } from './claim-state.ts';
 
 const header = `# Addresses given to Gateways, and the nodes that may still translate them.
@@ -23,9 +25,12 @@ export function formatClaims({ sequence, claims, nodes }: ClaimState): string {
 export function parseClaims(text: string): ClaimState | string {
   let raw: unknown;
   try {
-    raw = parse(text, { logLevel: 'silent' });
+    const document = parseDocument(text, { logLevel: 'silent' });
+    const fault = firstYamlFault(document.errors, text);
+    if (fault !== undefined) return fault;
+    raw = document.toJS();
   } catch (error) {
-    return `not YAML: ${String(error instanceof Error ? error.message : error).split('\n')[0]}`;
+    return `not YAML: ${messageOf(error)}`;
   }
   const { version, sequence, nodes, claims } = fieldsOf(raw);
   if (version !== 1) return `expected version 1, found ${JSON.stringify(version) ?? 'none'}`;

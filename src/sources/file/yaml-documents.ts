@@ -13,7 +13,7 @@ import {
   Parser,
   type Scalar,
 } from 'yaml';
-import { yamlFault } from './yaml-fault.ts';
+import { yamlFault } from '../../wire/yaml-fault.ts';
 
 /** One-based, as editors count. */
 export interface Place {

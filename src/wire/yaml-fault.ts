@@ -33,11 +33,14 @@ const byCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   BAD_SCALAR_START: 'quotes around a text that begins so',
   BLOCK_AS_IMPLICIT_KEY: 'one key on a line, or quotes around a text with ": " in it',
   BLOCK_IN_FLOW: '{…} or […] within {…} or […]',
+  DUPLICATE_KEY: 'each key once',
   KEY_OVER_1024_CHARS: 'a key of at most 1024 characters',
   MISSING_CHAR: 'the rest of a value',
   MULTILINE_IMPLICIT_KEY: 'a key and its ":" on one line',
+  MULTIPLE_DOCS: 'one document',
   MULTIPLE_ANCHORS: 'one anchor for a value',
   MULTIPLE_TAGS: 'one tag for a value',
+  RESOURCE_EXHAUSTION: 'fewer levels of nesting',
   TAB_AS_INDENT: 'spaces as indentation',
   TAG_RESOLVE_FAILED: 'a value without a tag, or with one of YAML’s own',
   UNEXPECTED_TOKEN: 'the next key or item, or the end of the document',
@@ -55,6 +58,14 @@ export function yamlFault(
   const expected =
     misplaced === undefined ? (text?.replace('$1', quote) ?? byCode[error.code] ?? 'YAML') : sameIndentation;
   return { offset, message: `not YAML: expected ${expected}, found ${foundAt(source, offset)}` };
+}
+
+/** The first of a text's faults, with its line; undefined: there is none. */
+export function firstYamlFault(errors: readonly ParserError[], source: string): string | undefined {
+  const [first] = errors;
+  if (!first) return undefined;
+  const { offset, message } = yamlFault(first, source);
+  return `line ${source.slice(0, offset).split('\n').length} is ${message}`;
 }
 
 const sameIndentation = 'the indentation of the lines of the same level';
