@@ -12,6 +12,7 @@ import { FollowedFile } from '../runtime/followed-file.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { parseRevokedFile } from '../runtime/revocations.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
+import { StateDisk } from '../runtime/state-disk.ts';
 import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import type { FieldPlaces } from '../sources/file/field-places.ts';
 import { inFolder } from '../sources/file/file-problem.ts';
@@ -84,6 +85,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     onCompiled: (compiled, touched) => onCompiled(compiled, touched),
   });
   const push = (changes: readonly Change[]): void => loop.push(changes);
+  const disk = new StateDisk(context);
   const certificates = new CertificateWatch({ ...context, own: tls.cert });
   const admission = new Admission({ ...context, certificates });
   const revoked =
@@ -111,6 +113,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const claims = await ControllerClaims.open({
     ...options,
     acks: xds.acks,
+    write: disk.writer('claims'),
     onChanges: (changes) => {
       if (changes.length > 0) propagation.saw();
       push(changes);
@@ -125,6 +128,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
           epoch,
           admission,
           hadDataPlanes: programmed.size > 0,
+          write: disk.writer('peers'),
           onChanges: (changes, marks) => {
             propagation.told(marks);
             push(changes);
@@ -134,6 +138,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const prober = new Prober({ ...context, dial: dialTcp, onChanges: push });
   const statuses = new ControllerStatuses({
     ...options,
+    write: disk.writer('statuses'),
     compiled: () => model.compiled,
     onRepaired: (what) => audit.repaired(what),
   });
@@ -166,6 +171,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const files = new FileSource({
     folder: dir,
     stateFolder: state,
+    write: disk.writer('files'),
     clock,
     log,
     onBatch: async (batch) => {
@@ -212,7 +218,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
       ...modelPages(model),
       problems: () =>
         [
-          ...(claims.fault === undefined ? [] : [`✖ ${claims.fault}\n`]),
+          ...[...(claims.fault === undefined ? [] : [claims.fault]), ...disk.faults].map((f) => `✖ ${f}\n`),
           ...problems.texts.map((text) => `${text}\n`),
           ...placedProblems(model.compiled.problems, files.places, dir),
         ].join('\n'),

@@ -15,6 +15,7 @@ const world = caseWorld({
     east: { nodes: ['e1', 'e2'], dataPlane: true },
     west: { nodes: ['w1'] },
     north: { nodes: [], networkId: 'n2' },
+    south: { nodes: ['s1'] },
   },
   prepare: async (w) => {
     const objectsOf = (app: string, expireAfter?: string) =>
@@ -24,6 +25,8 @@ const world = caseWorld({
     w.cluster('east').objects.write('long.yaml', ...objectsOf('long', 'Never'));
     for (const app of ['web', 'short', 'long'])
       w.cluster('west').objects.write(`${app}.yaml`, ...providerOf(app));
+    w.cluster('east').objects.write('trio.yaml', ...objectsOf('trio'));
+    for (const name of ['west', 'south']) w.cluster(name).objects.write('trio.yaml', ...providerOf('trio'));
     w.cluster('north').objects.write('web.yaml', ...providerOf('web'), northPod());
     await Promise.all([
       w.addClient('east', 'e1'),
@@ -32,6 +35,9 @@ const world = caseWorld({
       w.addPods('east', 'short', ['e2']),
       w.addPods('west', 'short', ['w1']),
       w.addPods('east', 'long', ['e1']),
+      w.addPods('east', 'trio', ['e1']),
+      w.addPods('west', 'trio', ['w1']),
+      w.addPods('south', 'trio', ['s1']),
       w.addPods('west', 'long', ['w1']),
     ]);
   },
@@ -207,6 +213,28 @@ test('D4 a controller that restarts while relay and peers are away has the same 
   await standing('web', 'west', 'Synced Synced');
   await w.leadsTo('east', vip, at(all));
   await traffic.endsWithoutFailure();
+});
+
+test('D4 a controller that starts while one cluster is black-holed serves its own pods and the other clusters’', async () => {
+  const w = world();
+  const vip = await w.programmed('east', 'trio');
+  await w.leadsTo('east', vip, at(pods('trio', 'east', 'west', 'south')));
+  const heal = await cut(['172.18.2.0/24', '10.20.0.0/16'], ['172.18.1.0/24', '10.10.0.0/16', '172.18.0.10']);
+  await standing('trio', 'west', 'Stale Unreachable');
+  await w.leadsTo('east', vip, at(pods('trio', 'east', 'south')));
+  const traffic = await Traffic.start(client(), { host: of('trio'), port: 80 });
+  await w.supervisor.restart('east controller', 'SIGKILL');
+  await agentsHoldAll();
+  await standing('trio', 'south', 'Synced Synced');
+  await w.addPods('south', 'trio-more', ['s1'], { labels: { app: 'trio' } });
+  // What west gave is in force from the disk until probes of the new process have failed.
+  await w.leadsTo('east', vip, at(pods('trio', 'east', 'south')));
+  await traffic.comesOnlyFrom(pods('trio', 'east', 'south'));
+  await heal();
+  await standing('trio', 'west', 'Synced Synced');
+  await w.leadsTo('east', vip, at(pods('trio', 'east', 'west', 'south')));
+  await traffic.comesOnlyFrom(pods('trio', 'east', 'west', 'south'));
+  await traffic.stop();
 });
 
 test('design withheld a controller that lost what peers gave shrinks nothing for its agents without a relay', async () => {

@@ -66,13 +66,17 @@ export async function cut({ where, hook, rules }: Cut, number: number): Promise<
   return () => nft(`delete table ${table}`);
 }
 
-/** A disk of its own for the state of a cluster's controller. */
-export async function smallDisk(stateDir: string): Promise<() => Promise<void>> {
-  const mounted = await runCommand(['mount', '-t', 'tmpfs', '-o', 'size=4m,mode=700', 'state', stateDir]);
-  expect(mounted).toMatchObject({ code: 0 });
-  return async () => {
-    await runCommand(['umount', '--lazy', stateDir]);
+/**
+ * Mounts an empty, small disk on a folder; resolves with what unmounts it. Processes that are started from now on have
+ * it, each for itself; with `pid` only that one has.
+ */
+export async function smallDisk(folder: string, pid?: number): Promise<() => Promise<void>> {
+  const run = async (...command: string[]): Promise<void> => {
+    const enter = pid === undefined ? [] : ['nsenter', `--mount=/proc/${pid}/ns/mnt`];
+    expect(await runCommand([...enter, ...command])).toMatchObject({ code: 0 });
   };
+  await run('mount', '-t', 'tmpfs', '-o', 'size=4m,mode=700', 'small', folder);
+  return () => run('umount', '--lazy', folder);
 }
 
 /** Fills a disk to the last byte; resolves with what empties it. */

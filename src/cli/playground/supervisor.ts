@@ -141,6 +141,10 @@ export class Supervisor {
     return child.exitCode === null && child.signalCode === null;
   }
 
+  pid(name: string): number {
+    return this.#get(name).child.pid ?? 0;
+  }
+
   get names(): readonly string[] {
     return [...this.#processes.keys()];
   }

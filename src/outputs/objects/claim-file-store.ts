@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../runtime/errors.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 import { writeAtomic } from '../../runtime/write-atomic.ts';
 import { formatClaims, parseClaims } from './claim-file.ts';
 import { type ClaimState, noClaims } from './claim-state.ts';
@@ -21,8 +22,10 @@ export interface StoredClaims {
 export class ClaimFileStore {
   readonly path: string;
   readonly #copy: string;
+  readonly #write: WriteFile;
 
-  constructor(stateFolder: string) {
+  constructor(stateFolder: string, write: WriteFile = writeAtomic) {
+    this.#write = write;
     this.path = join(stateFolder, 'claims.yaml');
     this.#copy = join(stateFolder, 'claims.copy.yaml');
   }
@@ -53,9 +56,9 @@ export class ClaimFileStore {
   /** Rejects with E_STATE_WRITE: then nothing may be done that depends on it. */
   async save(state: ClaimState): Promise<void> {
     const text = formatClaims(state);
-    await writeAtomic(this.path, text);
+    await this.#write(this.path, text);
     // Without the copy nothing is wrong yet.
-    await writeAtomic(this.#copy, text).catch(() => undefined);
+    await this.#write(this.#copy, text).catch(() => undefined);
   }
 }
 

@@ -5,6 +5,7 @@ import { Backoff } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { AppError, messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 import { ClaimFileStore, type StoredClaims } from './claim-file-store.ts';
 import { type Acknowledgements, type ClaimState, holders, noClaims } from './claim-state.ts';
 import { type ClaimFacts, decide } from './decide.ts';
@@ -16,6 +17,8 @@ export interface ClaimKeeperOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
+  /** Default: `writeAtomic`. */
+  readonly write?: WriteFile;
   /** `update` is due again, though no fact changed: what could not be read or written may work now. */
   readonly onDue: () => void;
 }
@@ -60,7 +63,7 @@ export class ClaimKeeper {
 
   private constructor(options: ClaimKeeperOptions) {
     this.#options = options;
-    this.#store = new ClaimFileStore(options.stateFolder);
+    this.#store = new ClaimFileStore(options.stateFolder, options.write);
     this.#backoff = new Backoff({ minMs: 200, maxMs: 10_000, random: options.random });
   }
 

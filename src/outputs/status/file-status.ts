@@ -7,6 +7,7 @@ import type { Status } from '../../model/compiled.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { AppError, messageOf } from '../../runtime/errors.ts';
 import type { Output } from '../../runtime/output.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 import { writeAtomic } from '../../runtime/write-atomic.ts';
 import { mergeStatus } from './merge.ts';
 
@@ -14,6 +15,8 @@ export interface FileStatusOptions {
   readonly stateFolder: string;
   readonly controllerName: string;
   readonly clock: Clock;
+  /** Default: `writeAtomic`. */
+  readonly write?: WriteFile;
   /** Called when a summary that was held back may be written: `update` is due for this key. */
   readonly onDue: (key: string) => void;
   /** Somebody had changed what is ours in a status, and it was put right. */
@@ -112,7 +115,8 @@ export class FileStatus implements Output<Status> {
   }
 
   async #write(path: string, object: unknown): Promise<void> {
-    await writeAtomic(path, stringify(object, { lineWidth: 110, aliasDuplicateObjects: false }), {
+    const { write = writeAtomic } = this.#options;
+    await write(path, stringify(object, { lineWidth: 110, aliasDuplicateObjects: false }), {
       durable: false,
     });
   }

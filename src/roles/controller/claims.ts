@@ -8,6 +8,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { Coalescer } from '../../runtime/coalesce.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 import type { FileBatch } from '../../sources/file/file-source.ts';
 
 export interface ControllerClaimsOptions {
@@ -18,6 +19,7 @@ export interface ControllerClaimsOptions {
   readonly random: () => number;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly write?: WriteFile;
   readonly onChanges: (changes: readonly Change[]) => void;
 }
 
@@ -48,7 +50,7 @@ export class ControllerClaims {
 
   /** What the last process gave out goes to the model before anything is compiled. */
   static async open(options: ControllerClaimsOptions): Promise<ControllerClaims> {
-    const { state, serviceCidrs, clock, random, log } = options;
+    const { state, serviceCidrs, clock, random, log, write } = options;
     const onDue = (): void => claims.look();
     const keeper = await ClaimKeeper.open({
       stateFolder: state,
@@ -56,6 +58,7 @@ export class ControllerClaims {
       clock,
       random,
       log,
+      ...(write ? { write } : {}),
       onDue,
     });
     const claims = new ControllerClaims(options, keeper);

@@ -8,6 +8,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { RenewedClient } from '../../runtime/renewed-client.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 import { DialCredentials } from '../../runtime/tls.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
 import { type LoadedPeers, loadPeers, PeerFile } from '../../sources/relay/peer-file.ts';
@@ -27,6 +28,7 @@ export interface ControllerRelaysOptions {
   readonly epoch: number;
   readonly admission: Admission;
   readonly state: string;
+  readonly write: WriteFile;
   /** Data planes were programmed by an earlier process. */
   readonly hadDataPlanes: boolean;
   /** `marks`: by the key of the Contribution, the origin's clock when it made the change. */
@@ -55,7 +57,11 @@ export class ControllerRelays {
       earlier: { ...loaded, isLost: isLost(options, loaded) },
       onKept: () => this.#file.changed(),
     });
-    this.#file = new PeerFile({ stateFolder: options.state, source: this.source, clock, log, metrics });
+    this.#file = new PeerFile({
+      stateFolder: options.state,
+      source: this.source,
+      ...{ clock, log, metrics, write: options.write },
+    });
     this.#file.changed();
     const credentials = new DialCredentials(
       options.tls,

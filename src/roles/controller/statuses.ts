@@ -2,10 +2,12 @@ import type { Compiled, Status, Touched } from '../../model/compiled.ts';
 import { FileStatus } from '../../outputs/status/file-status.ts';
 import { OutputDriver } from '../../runtime/output-driver.ts';
 import type { RoleContext } from '../../runtime/run-role.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 
 export interface ControllerStatusesOptions extends RoleContext {
   readonly state: string;
   readonly controllerName: string;
+  readonly write: WriteFile;
   readonly compiled: () => Compiled;
   readonly onRepaired: (what: string) => void;
 }
@@ -17,12 +19,13 @@ export class ControllerStatuses {
   readonly #driver: OutputDriver<Status>;
 
   constructor(options: ControllerStatusesOptions) {
-    const { state, controllerName, compiled, clock, onRepaired } = options;
+    const { state, controllerName, compiled, clock, write, onRepaired } = options;
     this.#compiled = compiled;
     this.#output = new FileStatus({
       stateFolder: state,
       controllerName,
       clock,
+      write,
       onDue: (key) => this.#driver.touch([key]),
       onRepaired: (key) => onRepaired(`the status of ${key}`),
     });

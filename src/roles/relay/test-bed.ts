@@ -13,6 +13,7 @@ import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
 import { readPeerCertificate } from '../../runtime/peer-certificate.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
+import { writeAtomic } from '../../runtime/write-atomic.ts';
 import { type LoadedPeers, loadPeers } from '../../sources/relay/peer-file.ts';
 import { ControllerRelays } from '../controller/relays.ts';
 import { type Relay, type StartRelayOptions, startRelay } from '../relay.ts';
@@ -199,6 +200,7 @@ export class TestMember extends Records {
     const { cluster, target, tls, state, clock, loaded } = options;
     const links = {
       state,
+      write: writeAtomic,
       hadDataPlanes: false,
       admission: new Admission({
         certificates: new CertificateWatch({ own: tls.cert, clock, log: silentLog, metrics: this.metrics }),

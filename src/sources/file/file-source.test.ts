@@ -1,9 +1,20 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLog } from '../../runtime/log.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
+import { writeAtomic } from '../../runtime/write-atomic.ts';
 import { type FileBatch, FileSource } from './file-source.ts';
 
 const namespace = (name: string, label = 'a'): string =>
@@ -41,12 +52,13 @@ const eventually = (check: () => void): Promise<void> => vi.waitFor(check, { tim
  * Follows the folder and holds what is in force: `<kind>/<key>` → the label, or the generation. `until` waits for
  * that and for as many broken files.
  */
-function follow() {
+function follow(write: WriteFile = writeAtomic) {
   const inForce = new Map<string, unknown>();
   const batches: FileBatch[] = [];
   const source = new FileSource({
     folder,
     stateFolder: join(base, 'state'),
+    write,
     clock: systemClock,
     log: silentLog,
     onBatch(batch) {
@@ -189,12 +201,50 @@ describe('empty is not a fact', () => {
     await until({ 'Namespace/a': 'a' });
   });
 
+  test('an empty folder in the place of another takes nothing away, also over a restart', async () => {
+    put('a.yaml', gateway(80));
+    const { until, source } = follow();
+    await until({ 'Gateway/default/g': 1 });
+    renameSync(folder, join(base, 'elsewhere'));
+    mkdirSync(folder);
+    await until({ 'Gateway/default/g': 1 }, 1);
+    await source.close();
+    const next = follow();
+    await next.until({}, 1);
+    expect(next.source.complete).toBe(false);
+    expect(next.batches.at(-1)?.problems).toMatchObject([
+      { message: expect.stringContaining('an empty one') },
+    ]);
+    rmSync(folder, { recursive: true });
+    renameSync(join(base, 'elsewhere'), folder);
+    await next.until({ 'Gateway/default/g': 1 });
+    expect(next.source.complete).toBe(true);
+  });
+
   test('a folder that is emptied on purpose gives everything up', async () => {
     put('a.yaml', namespace('a'));
     const { until } = follow();
     await until({ 'Namespace/a': 'a' });
     rmSync(join(folder, 'a.yaml'));
     await until({});
+  });
+});
+
+describe('a disk that is full', () => {
+  test('stops nothing, and what could not be saved is saved when it can be', async () => {
+    let full = true;
+    const { until } = follow(async (...file) => {
+      if (full) throw new Error('no space left');
+      await writeAtomic(...file);
+    });
+    put('a.yaml', gateway(80));
+    await until({ 'Gateway/default/g': 1 });
+    put('a.yaml', gateway(81));
+    await until({ 'Gateway/default/g': 2 });
+    full = false;
+    const saved = () => readFileSync(join(base, 'state', 'files', 'objects.json'), 'utf8');
+    await eventually(() => expect(saved()).toContain('"generation":2'));
+    await eventually(() => expect(readdirSync(join(base, 'state', 'files', 'good')).length).toBe(1));
   });
 });
 

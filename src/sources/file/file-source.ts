@@ -6,6 +6,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { Coalescer } from '../../runtime/coalesce.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 import { FieldPlaces } from './field-places.ts';
 import { type FileProblem, problemOfFile } from './file-problem.ts';
 import { Folder } from './folder.ts';
@@ -29,6 +30,8 @@ export interface FileSourceOptions {
   readonly folder: string;
   /** Where to remember generations and last good versions. Absent: they do not survive this process. */
   readonly stateFolder?: string;
+  /** Default: `writeAtomic`. */
+  readonly write?: WriteFile;
   readonly clock: Clock;
   readonly log: Log;
   /** Called in order; the next batch waits for it. Must not reject. */
@@ -37,7 +40,8 @@ export interface FileSourceOptions {
 
 /** How often the folder is looked at without an event: events get lost when folders come and go. */
 const auditMs = 10_000;
-const missingAuditMs = 500;
+/** While something is in the way. */
+const troubleAuditMs = 500;
 
 /**
  * Follows a folder of manifests. The watcher only says that something happened; what there is comes from looking,
@@ -52,6 +56,8 @@ export class FileSource {
   readonly #read = new Map<string, string>();
   /** Texts to save. */
   readonly #good = new Map<string, string>();
+  /** To save: without it an object could be taken for another one after a restart. */
+  #entries: ReturnType<Identities['takeChanged']>;
   /** Some saved texts may be of files that are gone. */
   #forget = true;
   #folder: Folder | undefined;
@@ -59,6 +65,8 @@ export class FileSource {
   #watcher: FSWatcher | undefined;
   #cancelTimer: (() => void) | undefined;
   #folderProblem: FileProblem | undefined;
+  /** Of the folder that was read last. */
+  #folderId: string | undefined;
   #reported = '';
   #complete = false;
   #closed = false;
@@ -66,7 +74,8 @@ export class FileSource {
 
   constructor(options: FileSourceOptions) {
     this.#options = options;
-    this.#state = options.stateFolder === undefined ? undefined : new FolderState(options.stateFolder);
+    this.#state =
+      options.stateFolder === undefined ? undefined : new FolderState(options.stateFolder, options.write);
     this.#pass = new Coalescer(options.clock, 5, () => {
       this.#running = this.#look().catch((error: unknown) => {
         options.log.error({ error: messageOf(error) }, 'reading the folder of manifests went wrong');
@@ -116,16 +125,35 @@ export class FileSource {
     let again = auditMs;
     try {
       const scan = await scanFolder(this.#options.folder);
+      this.#doubt(scan);
+      this.#folderId = scan.id;
       if (this.#folderProblem) await this.#watchAnew();
       this.#folderProblem = undefined;
       again = Math.min(again, await this.#readChanged(this.#folder, scan));
     } catch (error) {
-      again = missingAuditMs;
+      again = troubleAuditMs;
       this.#folderProblem = problemOfFile('', `expected a readable folder, found: ${messageOf(error)}`);
     }
     await this.#report(this.#folder);
+    if (this.#unsaved) again = Math.min(again, troubleAuditMs);
     this.#cancelTimer?.();
     if (!this.#closed) this.#cancelTimer = this.#options.clock.after(again, () => this.#pass.trigger());
+  }
+
+  /**
+   * Throws where a folder with nothing in it took the place of one that had something: a disk that is not mounted
+   * looks so. Who empties a folder while we look is believed.
+   */
+  #doubt({ id, files, unreadable }: Scan): void {
+    if (files.size + unreadable.size > 0 || id === this.#folderId) return;
+    const had = this.#complete ? this.#read.size > 0 : this.#identities.hasAny;
+    if (!had) return;
+    const remembered = this.#complete
+      ? ''
+      : '; if that is meant, remove the folder "files" of the state folder';
+    throw new Error(
+      `an empty one in the place of one that had objects, as if its disk were not mounted${remembered}`,
+    );
   }
 
   /** A watcher of a folder that went away does not see another one of the same name. */
@@ -207,28 +235,39 @@ export class FileSource {
     // What was not read whole must not be mistaken for a folder with nothing in it.
     const complete = this.#complete || this.#folderProblem === undefined;
     const said = JSON.stringify(problems);
-    if (complete === this.#complete && changes.length === 0 && said === this.#reported) return;
+    const isNew = complete !== this.#complete || changes.length > 0 || said !== this.#reported;
+    if (!isNew && !this.#unsaved) return;
     this.#complete = complete;
     this.#reported = said;
-    const entries = this.#identities.takeChanged();
-    if (entries) await this.#remember(() => this.#state?.saveIdentities(entries));
-    await this.#options.onBatch({ changes, complete, problems });
+    const entries = this.#identities.takeChanged() ?? this.#entries;
+    this.#entries = entries;
+    if (entries && (await this.#remember(() => this.#state?.saveIdentities(entries))))
+      this.#entries = undefined;
+    if (isNew) await this.#options.onBatch({ changes, complete, problems });
     await this.#saveGood();
   }
 
-  async #saveGood(): Promise<void> {
-    for (const [file, text] of this.#good) await this.#remember(() => this.#state?.saveGood(file, text));
-    this.#good.clear();
-    if (this.#forget) await this.#remember(() => this.#state?.keepGood(this.#read.keys()));
-    this.#forget = false;
+  get #unsaved(): boolean {
+    return this.#entries !== undefined || this.#good.size > 0 || this.#forget;
   }
 
-  /** State is a convenience: without it, traffic goes on. */
-  async #remember(save: () => Promise<void> | undefined): Promise<void> {
+  async #saveGood(): Promise<void> {
+    for (const [file, text] of this.#good) {
+      if (!(await this.#remember(() => this.#state?.saveGood(file, text)))) return;
+      this.#good.delete(file);
+    }
+    if (this.#forget && (await this.#remember(() => this.#state?.keepGood(this.#read.keys()))))
+      this.#forget = false;
+  }
+
+  /** Whether it was saved. State is a convenience: without it, traffic goes on, and it is tried again. */
+  async #remember(save: () => Promise<void> | undefined): Promise<boolean> {
     try {
       await save();
+      return true;
     } catch (error) {
-      this.#options.log.warn({ error: messageOf(error) }, 'the state of the file source was not saved');
+      this.#options.log.debug({ error: messageOf(error) }, 'the state of the file source was not saved');
+      return false;
     }
   }
 }

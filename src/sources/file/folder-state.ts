@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 import { writeAtomic } from '../../runtime/write-atomic.ts';
 import type { Identity } from './identity.ts';
 import type { ObjectId } from './parse-file.ts';
@@ -12,8 +13,10 @@ import type { ObjectId } from './parse-file.ts';
 export class FolderState {
   readonly #folder: string;
   readonly #good: string;
+  readonly #write: WriteFile;
 
-  constructor(stateFolder: string) {
+  constructor(stateFolder: string, write: WriteFile = writeAtomic) {
+    this.#write = write;
     this.#folder = join(stateFolder, 'files');
     this.#good = join(this.#folder, 'good');
   }
@@ -30,7 +33,7 @@ export class FolderState {
   }
 
   async saveIdentities(entries: readonly (readonly [ObjectId, Identity])[]): Promise<void> {
-    await writeAtomic(join(this.#folder, 'objects.json'), `${JSON.stringify(entries)}\n`);
+    await this.#write(join(this.#folder, 'objects.json'), `${JSON.stringify(entries)}\n`);
   }
 
   async lastGood(file: string): Promise<string | undefined> {
@@ -38,7 +41,7 @@ export class FolderState {
   }
 
   async saveGood(file: string, text: string): Promise<void> {
-    if ((await this.lastGood(file)) !== text) await writeAtomic(join(this.#good, nameOf(file)), text);
+    if ((await this.lastGood(file)) !== text) await this.#write(join(this.#good, nameOf(file)), text);
   }
 
   /** Forgets the texts of all other files. */

@@ -69,6 +69,12 @@ export class Identities {
     for (const [id, entry] of [...this.#entries]) if (!entry.gone && !present.has(id)) this.gone(id);
   }
 
+  /** An object is there, or was when it was looked last. */
+  get hasAny(): boolean {
+    for (const { gone } of this.#entries.values()) if (!gone) return true;
+    return false;
+  }
+
   /** Everything that must be remembered, if it changed since the last call. */
   takeChanged(): readonly (readonly [ObjectId, Identity])[] | undefined {
     if (!this.#changed) return undefined;

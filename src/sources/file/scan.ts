@@ -4,6 +4,8 @@ import { messageOf } from '../../runtime/errors.ts';
 
 /** The YAML and JSON files of a folder, at one moment. */
 export interface Scan {
+  /** Another one where another folder has taken the place of the one before, as when a disk is unmounted. */
+  readonly id: string;
   /** Path relative to the folder, with `/` → what tells one version of the file from another. */
   readonly files: ReadonlyMap<string, string>;
   /** Folders and files below it that could not be looked at, and why. Nothing below them is known to be gone. */
@@ -54,8 +56,9 @@ export async function scanFolder(folder: string): Promise<Scan> {
       }
     }
   };
+  const { dev, ino } = await stat(folder, { bigint: true });
   await visit('', 0);
-  return { files, unreadable };
+  return { id: `${dev}:${ino}`, files, unreadable };
 }
 
 const isManifest = (name: string): boolean => /\.(ya?ml|json)$/i.test(name);

@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import type { WriteFile } from '../../runtime/state-disk.ts';
 import { writeAtomic } from '../../runtime/write-atomic.ts';
 import { formatKeptPeers, type KeptPeers, parseKeptPeers } from './kept-peers.ts';
 
@@ -31,6 +32,8 @@ export interface PeerFileOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Default: `writeAtomic`. */
+  readonly write?: WriteFile;
 }
 
 const periodMs = 1_000;
@@ -129,7 +132,7 @@ export class PeerFile {
   }
 
   async #look(): Promise<void> {
-    const { source, clock, log } = this.#options;
+    const { source, clock, log, write = writeAtomic } = this.#options;
     const { kept } = source;
     if (!kept) return;
     try {
@@ -139,7 +142,7 @@ export class PeerFile {
         const text = formatKeptPeers(kept);
         if (text.length > maxBytes)
           throw new Error(`expected at most ${maxBytes} bytes, found ${text.length}`);
-        await writeAtomic(this.#path, text);
+        await write(this.#path, text);
         this.#contactAt = Number.NEGATIVE_INFINITY;
       }
       if (this.#contactAt === Number.NEGATIVE_INFINITY || source.hasContact) {
