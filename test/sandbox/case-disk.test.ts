@@ -80,7 +80,7 @@ test('design unmounted the disk with the YAML goes away: what was in it stays in
   const pods = ['web-0', 'web-1'].map((name) => `${w.pod('east', name).ip}:8080`);
   // An empty one in its place, as the folder below a mount is.
   await smallDisk(objects.dir, w.supervisor.pid(controller));
-  const found = /✖.*an empty one in the place of one that had objects/;
+  const found = /found: an empty one in the place of one that had objects/;
   await until('it says so', async () => expect(await problems()).toMatch(found));
   await traffic.flows(50);
   expect(await w.targets('east', 'e1', vip)).toEqual(pods.sort());
