@@ -25,6 +25,7 @@ export interface ClusterSetup {
   readonly networkId?: string;
   /** Of its controller's certificate. */
   readonly labels?: Readonly<Record<string, string>>;
+  readonly region?: string;
 }
 
 export interface CaseOptions {
@@ -70,8 +71,11 @@ export class CaseWorld {
     start,
   }: CaseOptions): Promise<CaseWorld> {
     const network = await Network.create({ root: '/run/causeway/case' });
-    for (const [name, { networkId }] of Object.entries(clusters)) {
-      const cluster = await network.addCluster(name, networkId === undefined ? {} : { networkId });
+    for (const [name, { networkId, region }] of Object.entries(clusters)) {
+      const cluster = await network.addCluster(name, {
+        ...(networkId === undefined ? {} : { networkId }),
+        ...(region === undefined ? {} : { region }),
+      });
       cluster.objects.write('class.yaml', gatewayClass);
       cluster.addNamespace('shop');
     }
@@ -234,9 +238,24 @@ export class CaseWorld {
     port = 80,
     protocol: 'tcp' | 'udp' = 'tcp',
   ): Promise<readonly string[]> {
+    return [...(await this.shares(cluster, node, address, port, protocol)).keys()];
+  }
+
+  /** As `targets`, with the share of new connections that each gets. */
+  async shares(
+    cluster: string,
+    node: string,
+    address: string,
+    port = 80,
+    protocol: 'tcp' | 'udp' = 'tcp',
+  ): Promise<ReadonlyMap<string, number>> {
     const from = { kind: 'pod', address: this.cluster(cluster).plan.pod(99, 99).v4 } as const;
     const ends = trace(await this.table(cluster, node), { from, to: { address, port, protocol } });
-    return ends.map((end) => (end.result === 'endpoint' ? `${end.address}:${end.port}` : end.result)).sort();
+    const shares = ends.map((end): [string, number] => [
+      end.result === 'endpoint' ? `${end.address}:${end.port}` : end.result,
+      end.share,
+    ]);
+    return new Map(shares.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   /** Each node's table leads to exactly these. */
