@@ -54,6 +54,8 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   'allowed-routes': ['infra/edge'],
   'stale-keeps': ['shop/store'],
   canary: ['shop/store'],
+  'prefer-local': ['shop/store'],
+  ordered: ['shop/store'],
   'silent-mistakes': ['shop/store', 'shop/misspelt'],
 };
 

@@ -153,11 +153,12 @@ const shownEndpoints = 3;
 const shownPods = 4;
 
 function clusterRows(cluster: ClusterExplanation, wouldBe: boolean, last: boolean): readonly Row[] {
-  const { path, network, ready, selected, share, endpoints, notUsed, causes } = cluster;
+  const { path, network, ready, selected, share, why, endpoints, notUsed, causes } = cluster;
   const way =
     path === 'direct' ? `direct, ${network}` : path === 'own' ? 'own' : `no way to ${network || '?'}`;
   const more = endpoints.length > shownEndpoints ? ' …' : '';
-  const where = `${endpoints.slice(0, shownEndpoints).join(' ')}${more}`;
+  const waits = share === 0 && endpoints.length > 0;
+  const where = waits ? why : `${endpoints.slice(0, shownEndpoints).join(' ')}${more}`;
   const rows = [
     {
       ...row(

@@ -110,9 +110,71 @@ test('as scripts read them', async () => {
       ready: 5,
       policy: 'Even',
       state: 'Synced',
+      candidates: [
+        expect.objectContaining({ cluster: 'east', share: 0.4, preferred: true }),
+        expect.objectContaining({ cluster: 'west', share: 0.6, preferred: true }),
+      ],
     },
   ]);
   expect((await get(admin, 'clusters', 'west', 'yaml')).text).toContain('cluster: west');
+});
+
+test('V3 every candidate of a back end: cluster, share, whether it is preferred and why, or why not', async () => {
+  const shown = async (testCase: string, ...changes: readonly (readonly [string, string])[]) =>
+    (await get(await controller(testCase, ...changes), 'backends', 'store')).text;
+  const unready = [
+    'podIPs: [{ip: 10.10.1.1}], conditions: [{type: Ready, status: "True"}]',
+    'podIPs: [{ip: 10.10.1.1}], conditions: [{type: Ready, status: "False"}]',
+  ] as const;
+  const texts = [
+    await shown('prefer-local'),
+    await shown('prefer-local', unready),
+    await shown('ordered'),
+    await shown('zones'),
+    await shown('other-network'),
+  ];
+  expect(texts.join('\n')).toMatchInlineSnapshot(`
+    "CompositeBackend shop/store 80/TCP  PreferLocal
+
+    CLUSTER  REGION  PATH    READY  ENDPOINTS  SHARE  PREFERRED  WHY
+    east     eu      own     2/4    2          100 %  yes        2 of 4 ready here, 50 % are enough
+    near     eu      direct  3/3    3          0 %    no         not needed: 2 of 4 ready here, 50 % are enough
+    west     us      direct  3/3    3          0 %    no         not needed: 2 of 4 ready here, 50 % are enough
+
+    CompositeBackend shop/store 80/TCP  PreferLocal
+
+    CLUSTER  REGION  PATH    READY  ENDPOINTS  SHARE  PREFERRED  WHY
+    east     eu      own     1/4    1          25 %   yes        1 of 4 ready here, fewer than 50 %: this part stays
+    near     eu      direct  3/3    3          75 %   yes        same region: it takes what is not ready here (1 of 4 ready here)
+    west     us      direct  3/3    3          0 %    no         another region: near is nearer
+
+    CompositeBackend shop/store 80/TCP  Ordered
+
+    CLUSTER  REGION  PATH    READY  ENDPOINTS  SHARE  PREFERRED  WHY
+    east     eu      own     1/1    1          0 %    no         spec.distribution.order[1], after west, west-2
+    far      asia    direct  1/1    1          0 %    no         no entry of spec.distribution.order, after west, west-2
+    west     us      direct  1/1    1          50 %   yes        spec.distribution.order[0], the first that has endpoints
+    west-2   us      direct  1/1    1          50 %   yes        spec.distribution.order[0], the first that has endpoints
+
+    CompositeBackend shop/store 80/TCP  PreferLocal
+
+    CLUSTER  REGION  PATH  READY  ENDPOINTS  SHARE  PREFERRED  WHY
+    east     eu      own   2/2    2          100 %  yes        2 of 2 ready here, 50 % are enough; nodes in a, b use those of their zone
+
+    CompositeBackend shop/store 80/TCP  Even
+
+    CLUSTER  REGION  PATH  READY  ENDPOINTS  SHARE  PREFERRED  WHY
+    east     eu      own   2/2    2          100 %  yes        2 of 2 ready endpoints
+    west     us      none  3/3    0          0 %    no         its endpoints are in network "n2", to which there is no gateway
+    "
+  `);
+  const admin = await controller('prefer-local');
+  const [line] = JSON.parse((await get(admin, 'backends', 'shop/store', 'json')).text);
+  expect(line.candidates.map((c: object) => ({ ...c, why: '' }))).toMatchObject([
+    { cluster: 'east', path: 'own', share: 1, preferred: true, ready: 2, selected: 4, ownZones: [] },
+    { cluster: 'near', region: 'eu', share: 0, preferred: false, ready: 3 },
+    { cluster: 'west', region: 'us', share: 0, preferred: false, ready: 3 },
+  ]);
 });
 
 test('a name narrows the list; one that is not there is exit 1', async () => {

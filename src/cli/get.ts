@@ -11,7 +11,7 @@ type GetKind = (typeof getKinds)[number];
 
 export interface GetOptions {
   readonly kind: string;
-  /** `<namespace>/<name>`, or the name of a cluster or node; default: all. */
+  /** `<namespace>/<name>` or the name alone, or the name of a cluster or node; default: all. */
   readonly name?: string;
   /** `host:port` of a controller's admin pages. */
   readonly admin: string | undefined;
@@ -40,8 +40,9 @@ interface Listed {
   readonly table: () => string;
 }
 
+/** `<namespace>/<name>`, or a name in any namespace. */
 const isNamed = (wanted: string | undefined, namespace: string, name: string): boolean =>
-  wanted === undefined || wanted === `${namespace}/${name}`;
+  wanted === undefined || wanted === name || wanted === `${namespace}/${name}`;
 
 const lists: Readonly<Record<GetKind, (admin: string | undefined, name?: string) => Promise<Listed>>> = {
   frontends: async (admin, name) => {
@@ -52,7 +53,8 @@ const lists: Readonly<Record<GetKind, (admin: string | undefined, name?: string)
   backends: async (admin, name) => {
     const all = await askAdmin<readonly BackendLine[]>(admin, 'backends');
     const value = all.filter((b) => isNamed(name, b.namespace, b.name));
-    return { value, size: value.length, table: () => backendTable(value) };
+    const table = () => (name === undefined ? backendTable(value) : value.map(candidateTable).join('\n'));
+    return { value, size: value.length, table };
   },
   clusters: async (admin, name) => {
     const answer = await askAdmin<ClustersAnswer>(admin, 'clusters');
@@ -96,6 +98,26 @@ const backendTable = (lines: readonly BackendLine[]): string =>
       b.state,
     ]),
   )}\n`;
+
+/** One back end with everybody who could stand behind it. */
+function candidateTable(line: BackendLine): string {
+  const { namespace, name, kind, port, policy, candidates } = line;
+  const rows = candidates.map((c) => [
+    c.cluster,
+    dash(c.region),
+    c.path,
+    `${c.ready}/${c.selected}`,
+    `${c.endpoints.length}`,
+    `${Math.round(c.share * 1000) / 10} %`,
+    c.preferred ? 'yes' : 'no',
+    c.ownZones.length === 0 ? c.why : `${c.why}; nodes in ${c.ownZones.join(', ')} use those of their zone`,
+  ]);
+  const table = textTable(
+    ['CLUSTER', 'REGION', 'PATH', 'READY', 'ENDPOINTS', 'SHARE', 'PREFERRED', 'WHY'],
+    rows,
+  );
+  return `${kind} ${namespace}/${name} ${port}  ${policy}\n\n${table}\n`;
+}
 
 function clusterTable({ clusters, relays, time }: ClustersAnswer): string {
   const rows = clusters.map((c) => [

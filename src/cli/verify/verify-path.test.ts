@@ -24,6 +24,7 @@ const cluster = (id: string, path: 'own' | 'direct', endpoints: readonly string[
   ready: endpoints.length,
   selected: endpoints.length,
   share: 0.5,
+  why: '',
   endpoints,
   notUsed: [],
   causes: [],

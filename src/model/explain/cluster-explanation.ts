@@ -1,10 +1,13 @@
-import type { Backend, Endpoint } from '../ir.ts';
+import { clusterOf, ownCluster } from '../cluster-selection.ts';
+import type { Backend, Endpoint, Group } from '../ir.ts';
 import { compositePortKey, parseBackendKey } from '../keys.ts';
 import type { Reader } from '../reader.ts';
+import { servingGroups } from '../serving-groups.ts';
 import { backend, isWithheld } from '../units/backend.ts';
 import { type ClusterStatus, compositeClusters } from '../units/composite-clusters.ts';
 import { type CompositeFacts, compositeFacts } from '../units/composite-facts.ts';
 import { contributedPorts } from '../units/composite-ports.ts';
+import { type Distribution, evenly, tierOf } from '../units/distribution.ts';
 import { parseKey, refOf } from '../units/object-key.ts';
 import { ownContribution, ownOffer } from '../units/own-contribution.ts';
 import { isReachable } from '../units/remote-shares.ts';
@@ -12,6 +15,7 @@ import type { Member } from '../units/selects-nothing.ts';
 import { causeOf } from './cause.ts';
 import type { Cause, ClusterExplanation } from './explanation.ts';
 import { ownPods } from './own-pods.ts';
+import { type Candidate, whyPreferred } from './preference.ts';
 
 export interface BackendClusters {
   readonly policy: string;
@@ -30,13 +34,13 @@ export function explainBackend(reader: Reader, key: string): BackendClusters {
   const { kind, object, protocol, port } = parsed;
   if (kind !== 'composite') {
     const member: Member = { as: kind, kind: memberKinds[kind], key: object };
-    const own = ownCluster(reader, made, [member]);
-    return { policy: made.policy, clusters: [own], causes: [] };
+    const own = ownMembers(reader, made, [member]);
+    return { policy: made.policy, clusters: withReasons(reader, made, [own], evenly), causes: [] };
   }
   const facts = reader.unit(compositeFacts, object);
   if (!facts) return { policy: made.policy, clusters: [], causes: [] };
   const portKey = compositePortKey(object, protocol, port);
-  const clusters = compositeMembers(reader, made, facts, object, portKey);
+  const clusters = withReasons(reader, made, compositeMembers(reader, made, facts, object, portKey), facts);
   const some = clusters.some(({ endpoints }) => endpoints.length > 0);
   const because = some || clusters.some(({ causes }) => causes.some(({ stops }) => stops));
   return {
@@ -45,6 +49,28 @@ export function explainBackend(reader: Reader, key: string): BackendClusters {
     clusters: some ? clusters.map(asNotes) : clusters,
     causes: because ? [] : [nobodyOffers(reader, facts, object, portKey)],
   };
+}
+
+/** Those without endpoints say themselves why. */
+function withReasons(
+  reader: Reader,
+  made: Backend,
+  clusters: readonly ClusterExplanation[],
+  distribution: Distribution,
+): readonly ClusterExplanation[] {
+  const { region } = reader.config;
+  const candidates = clusters.map((c): Candidate => {
+    const own = c.path === 'own';
+    const origin = reader.get('Origin', c.cluster);
+    const facts = own || !origin ? ownCluster(reader.config) : clusterOf(origin);
+    return { ...c, endpoints: c.endpoints.length, tier: tierOf({ ...facts, own }, distribution, region) };
+  });
+  return clusters.map((c, i) => {
+    const candidate = candidates[i];
+    if (!candidate || candidate.endpoints === 0) return c;
+    if (!hasReady(made)) return { ...c, why: 'only terminating endpoints are left, in any cluster' };
+    return { ...c, why: whyPreferred(candidate, candidates, distribution) };
+  });
 }
 
 const asNotes = (cluster: ClusterExplanation): ClusterExplanation => ({
@@ -68,7 +94,7 @@ function compositeMembers(
       return remoteCluster(reader, made, portKey, { composite, facts }, status, missing);
     }
     const offer = reader.unit(ownOffer, portKey);
-    const own = ownCluster(
+    const own = ownMembers(
       reader,
       made,
       offer.translations.map(({ member }) => member),
@@ -78,7 +104,7 @@ function compositeMembers(
   });
 }
 
-function ownCluster(
+function ownMembers(
   reader: Reader,
   made: Backend,
   members: readonly Member[],
@@ -96,6 +122,7 @@ function ownCluster(
     reason: part.endpoints.length > 0 ? 'Synced' : 'NoEndpoints',
     ...part,
     selected: selected ?? part.ready + notUsed.filter(({ why }) => !why.startsWith('terminating')).length,
+    why: pods.flatMap((p) => p.causes)[0]?.message ?? 'this cluster has nothing behind this port',
     notUsed,
     causes: pods.flatMap((p) => p.causes),
   };
@@ -130,6 +157,7 @@ function remoteCluster(
     ...part,
     ready: contributions.reduce((sum, { ready }) => sum + ready, 0),
     selected: contributions.reduce((sum, c) => sum + c.selected, 0),
+    why: message ?? missing[0]?.message ?? reason,
     notUsed: [],
     causes: well ? missing.map((m) => ({ ...m, stops: part.endpoints.length === 0 })) : [cause],
   };
@@ -202,21 +230,19 @@ function nobodyOffers(reader: Reader, facts: CompositeFacts, composite: string, 
   };
 }
 
+const healthy = ({ health }: Endpoint) => health === 'Healthy';
+const hasReady = ({ groups }: Backend) => groups.some(({ endpoints }) => endpoints.some(healthy));
+
 /** A cluster's part of what takes traffic: its share, and its endpoints. */
 function partOf(made: Backend, cluster: string) {
-  const first = Math.min(
-    ...made.groups.filter(({ endpoints }) => endpoints.length > 0).map((g) => g.priority),
-  );
-  const groups = made.groups.filter(({ priority, weight }) => priority === first && weight > 0);
-  const all = groups.reduce((sum, { weight }) => sum + weight, 0);
-  const own = groups.filter((group) => group.cluster === cluster);
-  const healthy = ({ health }: Endpoint) => health === 'Healthy';
-  const anyHealthy = made.groups.some((group) => group.endpoints.some(healthy));
+  const groups = servingGroups(made.groups).filter(({ priority }) => priority === 0);
+  const weightOf = (of: readonly Group[]) => of.reduce((sum, { weight }) => sum + weight, 0);
+  const all = weightOf(groups);
   const listed = made.groups.filter((group) => group.cluster === cluster).flatMap((g) => g.endpoints);
-  const used = anyHealthy ? listed.filter(healthy) : listed;
+  const used = hasReady(made) ? listed.filter(healthy) : listed;
   return {
     ready: listed.filter(healthy).length,
-    share: all === 0 ? 0 : own.reduce((sum, { weight }) => sum + weight, 0) / all,
+    share: all === 0 ? 0 : weightOf(groups.filter((group) => group.cluster === cluster)) / all,
     endpoints: used.map(placeOf),
   };
 }

@@ -93,7 +93,9 @@ export interface ClusterExplanation {
   readonly selected: number;
   /** Of the back end's connections, 0 to 1. */
   readonly share: number;
-  /** `address:port` of those that take traffic. */
+  /** Why it takes this share, or nothing; no trailing period. */
+  readonly why: string;
+  /** `address:port` of those that can take traffic; where the share is 0 they wait. */
   readonly endpoints: readonly string[];
   readonly notUsed: readonly { readonly name: string; readonly why: string }[];
   readonly causes: readonly Cause[];

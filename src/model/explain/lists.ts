@@ -3,8 +3,12 @@ import type { Condition } from '../conditions.ts';
 import type { Backend } from '../ir.ts';
 import { parseBackendKey } from '../keys.ts';
 import type { Model } from '../model.ts';
+import type { Unit } from '../reader.ts';
 import { byText } from '../sorted-map.ts';
 import type { ClusterStatus } from '../units/composite-clusters.ts';
+import { countNodes, hasItsPart } from '../zone-preference.ts';
+import { type BackendClusters, explainBackend } from './cluster-explanation.ts';
+import type { ClusterExplanation } from './explanation.ts';
 
 /** What `causeway get` lists. Field names are a promise to scripts (docs/seeing-why.md). */
 
@@ -73,10 +77,25 @@ export interface BackendLine {
   readonly policy: string;
   /** `Synced`, `NoEndpoints`, or the reason of the first cluster that is not well, with its name. */
   readonly state: string;
+  /** Every cluster that could stand behind it. Sorted by name. */
+  readonly candidates: readonly CandidateLine[];
+}
+
+interface CandidateLine
+  extends Pick<
+    ClusterExplanation,
+    'cluster' | 'path' | 'state' | 'reason' | 'ready' | 'selected' | 'share' | 'why' | 'endpoints'
+  > {
+  readonly region: string;
+  /** It takes a share. */
+  readonly preferred: boolean;
+  /** Zones whose nodes use only their own of its endpoints. */
+  readonly ownZones: readonly string[];
 }
 
 /** Every port of a back end that a front end refers to. Sorted by key. */
-export function listBackends({ compiled }: Model): readonly BackendLine[] {
+export function listBackends(model: Model): readonly BackendLine[] {
+  const { compiled } = model;
   return [...compiled.backends.values()].flatMap((backend) => {
     const parsed = parseBackendKey(backend.key);
     if (!parsed) return [];
@@ -98,9 +117,49 @@ export function listBackends({ compiled }: Model): readonly BackendLine[] {
         ready,
         policy: backend.policy,
         state: stateOf(backend, isComposite ? members : []),
+        candidates: candidatesOf(model, backend),
       },
     ];
   });
+}
+
+const backendClusters: Unit<BackendClusters> = { name: 'backendClusters', compute: explainBackend };
+
+function candidatesOf(model: Model, backend: Backend): readonly CandidateLine[] {
+  const { config } = model;
+  const regions = new Map([...model.all('Origin')].map(({ cluster, region }) => [cluster, region]));
+  return model.ask(backendClusters, backend.key).clusters.map((c): CandidateLine => {
+    const { cluster, path, state, reason, ready, selected, share, why, endpoints } = c;
+    const own = path === 'own';
+    return {
+      cluster,
+      region: own ? config.region : (regions.get(cluster) ?? ''),
+      path,
+      state,
+      reason,
+      ready,
+      selected,
+      share,
+      preferred: share > 0,
+      why,
+      ownZones: own && share > 0 ? ownZonesOf(model, backend) : [],
+      endpoints,
+    };
+  });
+}
+
+function ownZonesOf({ config, compiled }: Model, { policy, groups }: Backend): readonly string[] {
+  if (policy !== 'PreferLocal') return [];
+  const count = (zone?: string): number =>
+    groups
+      .filter((group) => group.cluster === config.cluster && (zone === undefined || group.zone === zone))
+      .flatMap(({ endpoints }) => endpoints)
+      .filter(({ health }) => health === 'Healthy').length;
+  const zones = new Set([...compiled.nodes.values()].map(({ zone }) => zone).filter((zone) => zone !== ''));
+  const all = count();
+  const keepsItsOwn = (zone: string): boolean =>
+    hasItsPart({ inZone: count(zone), all }, countNodes(compiled.nodes.values(), zone));
+  return [...zones].filter(keepsItsOwn).sort(byText);
 }
 
 function clusterStatuses({ statuses }: Compiled, composite: string): readonly ClusterStatus[] {

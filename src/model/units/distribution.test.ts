@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RemoteEndpoint } from '../inputs.ts';
@@ -210,6 +212,34 @@ test('Ordered: entries may overlap and leave clusters out; the own cluster has n
   expect(by(0, 3)).toEqual({ 'us-2': 1 });
   // Clusters of no entry are together in the last tier.
   expect(by(0, 0)).toEqual({ east: 0.25, asia: 0.75 });
+});
+
+test('the examples of docs/api.md', () => {
+  const text = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'api.md'), 'utf8');
+  const table = /<!-- distribution -->\n((\|.*\n)+)/.exec(text)?.[1] ?? '';
+  const rows = table.split('\n').slice(2, -1);
+  expect(rows.length).toBeGreaterThan(8);
+  for (const row of rows) {
+    const [, name = '', east = '', near = '', far = '', wanted = ''] = row
+      .split('|')
+      .map((cell) => cell.trim());
+    const [policyName = '', percent = '50'] = name.split(', localThresholdPercent ');
+    const order = policyName === 'Ordered' ? [{ names: ['far'] }, { names: ['east'] }] : [];
+    const localThresholdPercent = Number(percent);
+    const [ready = 0, selected = 0] = east.match(/\d+/g)?.map(Number) ?? [];
+    const shares = [
+      share('east', ready, { selected }),
+      share('near', Number.parseInt(near, 10)),
+      share('far', Number.parseInt(far, 10), { region: 'us' }),
+    ];
+    const got = sharesOf(
+      policy(policyName as Distribution['policy'], { order, localThresholdPercent }),
+      shares,
+    );
+    const told = wanted.split(', ').map((part) => part.split(' '));
+    expect(Object.keys(got).sort(), row).toEqual(told.map(([cluster = '']) => cluster).sort());
+    for (const [cluster = '', value] of told) expect(got[cluster], row).toBeCloseTo(Number(value) / 100);
+  }
 });
 
 test('an address and port that two clusters claim is ours, or the first by name', () => {

@@ -42,11 +42,11 @@ export function distribute(
   const zones = zonesOf(shares);
   const anyReady = zones.some(({ ready }) => ready > 0);
   const count = ({ ready, endpoints }: ZoneShare) => (anyReady ? ready : endpoints.length);
-  const tierOf = (share: Share) => tier(share, distribution, region);
+  const tier = (share: Share) => tierOf(share, distribution, region);
   const own = shares.find((share) => share.own);
-  const spill = distribution.policy === 'PreferLocal' ? spillOf(zones, own, distribution, tierOf) : undefined;
+  const spill = distribution.policy === 'PreferLocal' ? spillOf(zones, own, distribution, tier) : undefined;
   const rank = (zone: ZoneShare) => {
-    const wanted = tierOf(zone.share);
+    const wanted = tier(zone.share);
     return spill && wanted <= spill.tier ? 0 : wanted;
   };
   const ranks = [...new Set(zones.map(rank))].sort((a, b) => a - b);
@@ -54,7 +54,7 @@ export function distribute(
     zones.map((zone) => {
       if (!spill || rank(zone) > 0) return count(zone);
       if (zone.share.own) return zone.ready * spill.remoteReady;
-      return tierOf(zone.share) === spill.tier ? zone.ready * spill.missing : 0;
+      return tier(zone.share) === spill.tier ? zone.ready * spill.missing : 0;
     }),
     zones.map((zone) => (spill && rank(zone) === 0 ? 0 : 1)),
   );
@@ -87,8 +87,12 @@ function zonesOf(shares: readonly Share[]): readonly ZoneShare[] {
   return zones.sort((a, b) => byText(a.share.cluster, b.share.cluster) || byText(a.zone, b.zone));
 }
 
-/** Lower is tried first. */
-function tier(share: Share, { policy, order }: Distribution, region: string): number {
+/** Lower is tried first. Under PreferLocal 0 is the own cluster, 1 its `region`, 2 another one or none that is known. */
+export function tierOf(
+  share: ClusterFacts & Pick<Share, 'own'>,
+  { policy, order }: Distribution,
+  region: string,
+): number {
   if (policy === 'Even') return 0;
   if (policy === 'PreferLocal') return share.own ? 0 : region !== '' && share.region === region ? 1 : 2;
   const entry = order.findIndex((selector) => selectsCluster(selector, share));
