@@ -13,6 +13,23 @@ export interface Share {
  * fit; else rounded. Sorted by destination; the same destination twice adds up.
  */
 export function spread(parts: readonly Part[]): readonly Share[] {
+  return one(parts) ?? weighted(parts);
+}
+
+/** A slot each, where all are siblings of one weight: most VIPs are so, and there is nothing to calculate. */
+function one(parts: readonly Part[]): readonly Share[] | undefined {
+  let siblings = parts.filter(isLive);
+  for (let [only] = siblings; siblings.length === 1 && typeof only?.of === 'object'; [only] = siblings) {
+    siblings = only.of.filter(isLive);
+  }
+  const destinations = siblings.flatMap(({ weight, of }) =>
+    weight === siblings[0]?.weight && typeof of === 'string' ? [of] : [],
+  );
+  if (new Set(destinations).size !== siblings.length) return undefined;
+  return destinations.sort().map((to) => ({ to, slots: 1 }));
+}
+
+function weighted(parts: readonly Part[]): readonly Share[] {
   const fractions = new Map<string, Fraction>();
   const leaves = collect(parts, { n: 1n, d: 1n }, fractions);
   const sorted = [...fractions].sort(([a], [b]) => (a < b ? -1 : 1));
