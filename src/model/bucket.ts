@@ -4,19 +4,26 @@ import { byText } from './sorted-map.ts';
 /** Up to this many records a search from start to end is as fast as a map, and far smaller. */
 const few = 16;
 
+/** Where a bucket is kept: it is deleted there when it is empty and nobody reads it. */
+interface BucketHome {
+  delete(name: string): unknown;
+}
+
 /** The records of one index bucket; read as a list in the order of their keys. */
 export class Bucket extends Cell {
   /** Keys and records in turn, as long as they are few. */
   #few: unknown[] | undefined = [];
   #many: Map<string, unknown> | undefined;
-  readonly #drop: () => void;
+  readonly #home: BucketHome;
+  readonly #name: string;
   #list: readonly unknown[] | undefined;
   /** Of `#list`, with many records: a record that is replaced is found without sorting again. */
   #listKeys: readonly string[] | undefined;
 
-  constructor(drop: () => void) {
+  constructor(home: BucketHome, name: string) {
     super();
-    this.#drop = drop;
+    this.#home = home;
+    this.#name = name;
   }
 
   get size(): number {
@@ -62,11 +69,11 @@ export class Bucket extends Cell {
       const i = this.#indexOf(key);
       if (i >= 0) this.#few.splice(i, 2);
     } else this.#many?.delete(key);
-    if (this.size === 0 && !this.observed) this.#drop();
+    if (this.size === 0 && !this.observed) this.#home.delete(this.#name);
   }
 
   override unobserved(): void {
-    if (this.size === 0) this.#drop();
+    if (this.size === 0) this.#home.delete(this.#name);
   }
 
   #replace(key: string, value: unknown): void {

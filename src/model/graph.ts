@@ -48,12 +48,16 @@ export interface Unit<R, V> {
 
 type AnyUnit = Unit<never, unknown>;
 
-/** Clean: the value holds. Check: something further up may have changed. Dirty: something read has changed. */
+/**
+ * Clean: the value holds. Check: something further up may have changed. Dirty: something read has changed. Running: it
+ * is being computed.
+ */
 const clean = 0;
 const check = 1;
 const dirty = 2;
+const running = 3;
 
-/** One unit with one key: its last value, and what it read to get there. */
+/** One unit with one key: its last value, and what it read to get there. There are many: it has no field too much. */
 export class UnitNode extends Cell {
   readonly unit: AnyUnit;
   readonly key: string;
@@ -63,10 +67,7 @@ export class UnitNode extends Cell {
   root = false;
   /** The value that was last reported as a root's. */
   reported: unknown = undefined;
-  running = false;
   reads: readonly Cell[] = noCells;
-  /** The earliest time that a read found not reached; Infinity: none. */
-  deadline = Number.POSITIVE_INFINITY;
 
   constructor(graph: Graph, unit: AnyUnit, key: string) {
     super();
@@ -82,11 +83,13 @@ export class UnitNode extends Cell {
 
 const noCells: readonly Cell[] = [];
 
-/** A run of a unit: what it has read so far. */
+/** A run of a unit. */
 interface Run {
   readonly id: number;
-  readonly node: UnitNode;
-  readonly reads: Cell[];
+  /** Where its reads begin among those of all runs under way. */
+  readonly from: number;
+  /** The earliest time that a read found not reached; Infinity: none. */
+  deadline: number;
 }
 
 export type Report<T> = (unit: AnyUnit, key: string, about: T) => void;
@@ -100,11 +103,14 @@ export class Graph {
   readonly #nodes = new Map<AnyUnit, Map<string, UnitNode>>();
   #pending = new Set<UnitNode>();
   #releasable = new Set<UnitNode>();
-  readonly #timed = new Set<UnitNode>();
+  /** Nodes that wait for a time. */
+  readonly #timed = new Map<UnitNode, number>();
   /** Roots that threw in the last `settle`. */
   #failed = new Set<UnitNode>();
   #run: Run | undefined;
   #runs = 0;
+  /** What the runs under way have read so far, the innermost one's last. */
+  readonly #reads: Cell[] = [];
   /** How often a unit ran, by its name: for tests and metrics. */
   readonly runs = new Map<string, number>();
 
@@ -132,12 +138,12 @@ export class Graph {
 
   /** Everything that waits for a time up to `now` runs again in the next `settle`. */
   timePasses(now: number): void {
-    for (const node of this.#timed) if (node.deadline <= now) this.#mark(node, dirty);
+    for (const [node, deadline] of this.#timed) if (deadline <= now) this.#mark(node, dirty);
   }
 
   get nextDeadline(): number | undefined {
     let next = Number.POSITIVE_INFINITY;
-    for (const node of this.#timed) next = Math.min(next, node.deadline);
+    for (const deadline of this.#timed.values()) next = Math.min(next, deadline);
     return Number.isFinite(next) ? next : undefined;
   }
 
@@ -201,13 +207,12 @@ export class Graph {
     const run = this.#run;
     if (!run || cell.seenBy === run.id) return;
     cell.seenBy = run.id;
-    run.reads.push(cell);
+    this.#reads.push(cell);
   }
 
   /** The unit that runs must run again at a time. */
   wait(deadline: number): void {
-    const node = this.#run?.node;
-    if (node) node.deadline = Math.min(node.deadline, deadline);
+    if (this.#run) this.#run.deadline = Math.min(this.#run.deadline, deadline);
   }
 
   releasable(node: UnitNode): void {
@@ -245,24 +250,24 @@ export class Graph {
       }
       if (node.state === check) node.state = clean;
     }
-    if (node.state === dirty) this.#compute(node);
+    if (node.state >= dirty) this.#compute(node);
   }
 
   #compute(node: UnitNode): void {
-    if (node.running) throw new Error(`unit ${node.unit.name} ${node.key} reads itself`);
+    if (node.state === running) throw new Error(`unit ${node.unit.name} ${node.key} reads itself`);
     const outer = this.#run;
-    const run: Run = { id: ++this.#runs, node, reads: [] };
+    const run: Run = { id: ++this.#runs, from: this.#reads.length, deadline: Number.POSITIVE_INFINITY };
     this.#run = run;
-    node.running = true;
-    node.deadline = Number.POSITIVE_INFINITY;
+    node.state = running;
     let value: unknown;
     try {
       value = node.unit.compute(this.#reader as never, node.key);
     } finally {
       this.#run = outer;
-      node.running = false;
-      this.#observe(node, run.reads.slice());
-      if (node.deadline < Number.POSITIVE_INFINITY) this.#timed.add(node);
+      node.state = dirty;
+      this.#observe(node, this.#reads.slice(run.from));
+      this.#reads.length = run.from;
+      if (run.deadline < Number.POSITIVE_INFINITY) this.#timed.set(node, run.deadline);
       else this.#timed.delete(node);
     }
     this.runs.set(node.unit.name, (this.runs.get(node.unit.name) ?? 0) + 1);

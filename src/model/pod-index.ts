@@ -4,7 +4,30 @@ import type { Cell } from './graph.ts';
 import type { Inputs } from './inputs.ts';
 import { type PodFacts, podFacts } from './pod-facts.ts';
 
-type ByValue = Map<string, Bucket>;
+/** Buckets by value of a label. */
+class ByValue extends Map<string, Bucket> {
+  readonly #shrunk: () => void;
+
+  constructor(shrunk: () => void) {
+    super();
+    this.#shrunk = shrunk;
+  }
+
+  /** Made where there is none. */
+  at(value: string): Bucket {
+    const known = this.get(value);
+    if (known) return known;
+    const made = new Bucket(this, value);
+    this.set(value, made);
+    return made;
+  }
+
+  override delete(value: string): boolean {
+    const gone = super.delete(value);
+    if (gone) this.#shrunk();
+    return gone;
+  }
+}
 
 interface Namespace {
   readonly pods: Bucket;
@@ -39,7 +62,7 @@ export class PodIndex {
   }
 
   bucket(namespace: string, label: string, value: string): Bucket {
-    return this.#bucket(namespace, this.#values(namespace, label), value);
+    return this.#values(namespace, label).at(value);
   }
 
   /** Follows one pod and adds the buckets that it touches to `changed`; none where traffic sees no difference. */
@@ -59,12 +82,12 @@ export class PodIndex {
     for (const [label, values] of touched(labels, before)) {
       const value = before?.labels[label] ?? '';
       if (after?.labels[label] === value) continue;
-      const left = this.#bucket(namespace, values, value);
+      const left = values.at(value);
       changed.add(left);
       left.remove(key);
     }
     for (const [label, values] of touched(labels, after)) {
-      const entered = this.#bucket(namespace, values, after?.labels[label] ?? '');
+      const entered = values.at(after?.labels[label] ?? '');
       changed.add(entered);
       entered.put(key, after);
     }
@@ -78,22 +101,10 @@ export class PodIndex {
     this.#namespaces.delete(name);
   }
 
-  #bucket(namespace: string, values: ByValue, value: string): Bucket {
-    let bucket = values.get(value);
-    if (!bucket) {
-      bucket = new Bucket(() => {
-        values.delete(value);
-        this.#tidy(namespace);
-      });
-      values.set(value, bucket);
-    }
-    return bucket;
-  }
-
   #namespace(name: string): Namespace {
     let namespace = this.#namespaces.get(name);
     if (!namespace) {
-      namespace = { pods: new Bucket(() => this.#tidy(name)), labels: new Map() };
+      namespace = { pods: new Bucket({ delete: () => this.#tidy(name) }, name), labels: new Map() };
       this.#namespaces.set(name, namespace);
     }
     return namespace;
@@ -103,11 +114,11 @@ export class PodIndex {
     const { pods, labels } = this.#namespace(namespace);
     let values = labels.get(label);
     if (!values) {
-      values = new Map();
+      values = new ByValue(() => this.#tidy(namespace));
       labels.set(label, values);
       for (const [key, pod] of pods.entries()) {
         const { labels: own } = pod as PodFacts;
-        if (Object.hasOwn(own, label)) this.#bucket(namespace, values, own[label] ?? '').put(key, pod);
+        if (Object.hasOwn(own, label)) values.at(own[label] ?? '').put(key, pod);
       }
     }
     return values;

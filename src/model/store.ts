@@ -6,16 +6,20 @@ import type { Change, InputKind, Inputs } from './inputs.ts';
 import { PodIndex } from './pod-index.ts';
 import { byText } from './sorted-map.ts';
 
+/** Kept among `cells` as long as somebody observes it. */
 class RecordCell extends Cell {
-  readonly #drop: () => void;
+  readonly #cells: Map<string, RecordCell>;
+  readonly #key: string;
 
-  constructor(drop: () => void) {
+  constructor(cells: Map<string, RecordCell>, key: string) {
     super();
-    this.#drop = drop;
+    this.#cells = cells;
+    this.#key = key;
+    cells.set(key, this);
   }
 
   override unobserved(): void {
-    this.#drop();
+    this.#cells.delete(this.#key);
   }
 }
 
@@ -80,12 +84,7 @@ export class Store {
   /** The cell of a record, to be observed. */
   cell(kind: InputKind, key: string): Cell {
     const { cells } = this.#kind(kind);
-    let cell = cells.get(key);
-    if (!cell) {
-      cell = new RecordCell(() => cells.delete(key));
-      cells.set(key, cell);
-    }
-    return cell;
+    return cells.get(key) ?? new RecordCell(cells, key);
   }
 
   list(kind: InputKind, index: string, bucket: string): Bucket {
@@ -127,7 +126,7 @@ export class Store {
     }
     let bucket = buckets.get(name);
     if (!bucket) {
-      bucket = new Bucket(() => buckets.delete(name));
+      bucket = new Bucket(buckets, name);
       buckets.set(name, bucket);
     }
     return bucket;

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -43,6 +43,8 @@ test('agent cleanup takes the table off the node once established connections ha
   expect(await net.ask(net.remote.host, 'TCP', vip, 80)).not.toContain('east/p0');
   expect(await readTable(net.runner)).toBeDefined();
   expect(cleaning.running).toBe(true);
+  const commandLine = readFileSync(`/proc/${cleaning.child.pid}/cmdline`, 'utf8').split('\0');
+  expect(commandLine).toContain('--max-semi-space-size=4');
   held.end();
   expect([await cleaning.exit, cleaning.said.at(-1)?.text]).toEqual([0, 'the table is removed']);
   expect(await readTable(net.runner)).toBeUndefined();

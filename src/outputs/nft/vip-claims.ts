@@ -9,7 +9,8 @@ export const ownerOf = (key: FrontendKey): string => key.split('/', 3).join('/')
  * refused, on every node alike.
  */
 export class VipClaims {
-  readonly #byAddress = new Map<string, Map<FrontendKey, string>>();
+  /** Nearly always one: a list is smaller than a map. */
+  readonly #byAddress = new Map<string, readonly FrontendKey[]>();
   readonly #vips = new Map<FrontendKey, readonly (Address | string)[]>();
 
   /** Addresses in the order of the front end; a text says why one is none. */
@@ -20,7 +21,8 @@ export class VipClaims {
   /** Undefined: nobody claims it. */
   owner(address: string): string | undefined {
     let first: string | undefined;
-    for (const owner of this.#byAddress.get(address)?.values() ?? []) {
+    for (const key of this.#byAddress.get(address) ?? []) {
+      const owner = ownerOf(key);
       if (first === undefined || owner < first) first = owner;
     }
     return first;
@@ -36,12 +38,12 @@ export class VipClaims {
     const affected: FrontendKey[] = [];
     for (const address of addresses) {
       const owner = this.owner(address);
-      const claims = this.#byAddress.get(address) ?? new Map<FrontendKey, string>();
-      claims.delete(key);
-      if (after.some((v) => typeof v !== 'string' && v.text === address)) claims.set(key, ownerOf(key));
-      if (claims.size > 0) this.#byAddress.set(address, claims);
+      const claimed = after.some((v) => typeof v !== 'string' && v.text === address);
+      const others = (this.#byAddress.get(address) ?? []).filter((k) => k !== key);
+      const claims = claimed ? [...others, key] : others;
+      if (claims.length > 0) this.#byAddress.set(address, claims);
       else this.#byAddress.delete(address);
-      if (this.owner(address) !== owner) affected.push(...claims.keys());
+      if (this.owner(address) !== owner) affected.push(...claims);
     }
     return affected;
   }
