@@ -42,6 +42,7 @@ function answerOf(name: string, asked: string, node?: string, from?: string) {
     ...(from === undefined ? {} : { client: clientPlace(model, from) }),
     acks: { holding: () => [held('e1'), down], adminOf: (n) => (n === 'e1' ? '172.18.1.1:9103' : '') },
     relays: [{ relay: '172.18.0.10:18100', connected: false }],
+    refused: [],
     node,
   });
 }

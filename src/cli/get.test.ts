@@ -49,7 +49,8 @@ async function controller(name: string, ...changes: readonly (readonly [string, 
         acks,
         relays,
         heardAt: (cluster) => (cluster === 'west' ? now - 41_000 : undefined),
-        certificate: () => ({ from: now - day, until: now + 364 * day }),
+        refused: () => [{ cluster: 'north', port: 'shop/store/tcp-80', composite: 'shop/store' }],
+        certificate: () => certificateLine({ from: now - day, until: now + 364 * day }, now),
         now: () => now,
       }),
   });
@@ -78,8 +79,8 @@ test('frontends, backends, clusters and nodes as people read them', async () => 
     "NAME        DNS NAME                     ADDRESS      PORTS   BACKENDS  STATE
     shop/store  store.shop.gw.cluster.local  10.96.214.7  80/TCP  1         Pending: waiting for nodes
 
-    NAME        KIND              PORT    CLUSTERS  ENDPOINTS  READY  POLICY  STATE
-    shop/store  CompositeBackend  80/TCP  2/2       5          5      Even    west NoContact
+    NAME        KIND              PORT    CLUSTERS  ENDPOINTS  READY  POLICY  REFUSES  STATE
+    shop/store  CompositeBackend  80/TCP  2/2       5          5      Even    north    west NoContact
 
     CLUSTER  NETWORK  REGION  PATH    STATE       OFFERS  HEARD     CERTIFICATE
     east     n1       eu      own     Synced      1       -         364 d
@@ -109,6 +110,7 @@ test('as scripts read them', async () => {
       endpoints: 5,
       ready: 5,
       policy: 'Even',
+      refused: ['north'],
       state: 'Synced',
       candidates: [
         expect.objectContaining({ cluster: 'east', share: 0.4, preferred: true }),

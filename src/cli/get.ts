@@ -1,5 +1,5 @@
-import type { BackendLine, FrontendLine } from '../model/explain/lists.ts';
-import type { CertificateLine, ClustersAnswer } from '../roles/controller/api.ts';
+import type { FrontendLine } from '../model/explain/lists.ts';
+import type { CertificateLine, ClustersAnswer, OfferedLine } from '../roles/controller/api.ts';
 import type { NodeLine } from '../roles/controller/node-lines.ts';
 import { AppError } from '../runtime/errors.ts';
 import { askAdmin } from './ask-admin.ts';
@@ -51,7 +51,7 @@ const lists: Readonly<Record<GetKind, (admin: string | undefined, name?: string)
     return { value, size: value.length, table: () => frontendTable(value) };
   },
   backends: async (admin, name) => {
-    const all = await askAdmin<readonly BackendLine[]>(admin, 'backends');
+    const all = await askAdmin<readonly OfferedLine[]>(admin, 'backends');
     const value = all.filter((b) => isNamed(name, b.namespace, b.name));
     const table = () => (name === undefined ? backendTable(value) : value.map(candidateTable).join('\n'));
     return { value, size: value.length, table };
@@ -84,9 +84,9 @@ const frontendTable = (lines: readonly FrontendLine[]): string =>
     ]),
   )}\n`;
 
-const backendTable = (lines: readonly BackendLine[]): string =>
+const backendTable = (lines: readonly OfferedLine[]): string =>
   `${textTable(
-    ['NAME', 'KIND', 'PORT', 'CLUSTERS', 'ENDPOINTS', 'READY', 'POLICY', 'STATE'],
+    ['NAME', 'KIND', 'PORT', 'CLUSTERS', 'ENDPOINTS', 'READY', 'POLICY', 'REFUSES', 'STATE'],
     lines.map((b) => [
       `${b.namespace}/${b.name}`,
       b.kind,
@@ -95,6 +95,7 @@ const backendTable = (lines: readonly BackendLine[]): string =>
       `${b.endpoints}`,
       `${b.ready}`,
       b.policy,
+      dash(b.refused.join(' ')),
       b.state,
     ]),
   )}\n`;
@@ -130,7 +131,7 @@ function clusterTable({ clusters, relays, time }: ClustersAnswer): string {
       : `${c.state} ${ageText(Date.parse(time) - Date.parse(c.staleSince))}`,
     `${c.offers}`,
     c.heardAt === undefined ? '-' : `${ageText(Date.parse(time) - Date.parse(c.heardAt))} ago`,
-    certificateText(c.certificate, time),
+    certificateText(c.certificate),
   ]);
   const table = textTable(
     ['CLUSTER', 'NETWORK', 'REGION', 'PATH', 'STATE', 'OFFERS', 'HEARD', 'CERTIFICATE'],
@@ -140,7 +141,7 @@ function clusterTable({ clusters, relays, time }: ClustersAnswer): string {
   const links = relays.map(({ relay, connected, certificate }) => [
     relay,
     connected ? 'connected' : '✖ not connected',
-    certificateText(certificate, time),
+    certificateText(certificate),
   ]);
   return `${table}\n\n${textTable(['RELAY', 'LINK', 'CERTIFICATE'], links)}\n`;
 }
@@ -160,9 +161,9 @@ const nodeTable = (lines: readonly NodeLine[]): string =>
   )}\n`;
 
 /** What is left of it: `364 d`, `⚠ 5 d`, `✖ ended`. */
-function certificateText(certificate: CertificateLine | undefined, time: string): string {
+function certificateText(certificate: CertificateLine | undefined): string {
   if (!certificate) return '-';
-  const left = Date.parse(certificate.until) - Date.parse(time);
+  const left = certificate.secondsLeft * 1000;
   if (left <= 0) return '✖ ended';
   return certificate.endsSoon ? `⚠ ${ageText(left)}` : ageText(left);
 }

@@ -20,7 +20,7 @@ import { FileSource } from '../sources/file/file-source.ts';
 import { dialTcp } from '../sources/probe/dial-tcp.ts';
 import { Prober } from '../sources/probe/prober.ts';
 import { yamlText } from '../wire/yaml-text.ts';
-import { controllerApi } from './controller/api.ts';
+import { certificateLine, controllerApi } from './controller/api.ts';
 import { ControllerAudit } from './controller/audit.ts';
 import { ControllerClaims } from './controller/claims.ts';
 import { CompileLoop } from './controller/compile-loop.ts';
@@ -224,14 +224,16 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
         ].join('\n'),
       nodes: () => yamlText(xds.acks.snapshot()),
       claims: () => yamlText(claims.debug),
+      refused: () => yamlText(links?.refusedSubscribers ?? []),
       streams: () => yamlText({ streams: streams(), certificates: admission.certificates }),
     },
     api: controllerApi({
       model,
       acks: xds.acks,
-      relays: () => links?.states(clock.now()) ?? [],
+      relays: () => links?.states(clock.wall()) ?? [],
+      refused: () => links?.refusedSubscribers ?? [],
       heardAt: (name) => links?.source.heardAt(name),
-      certificate: () => certificates.own,
+      certificate: () => certificates.own && certificateLine(certificates.own, clock.wall()),
       now: () => clock.now(),
     }),
     close: () => lifecycle.close(),

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { relayAddress } from '../../src/cli/playground/control-plane.ts';
 import { startLoad } from '../../src/cli/playground/load-process.ts';
 import { typeUrls } from '../../src/wire/proto/type-urls.ts';
@@ -173,6 +174,13 @@ test('C6 what is exported to one cluster resolves there; another is refused, and
 
   await standing('north', 'solo', 'west', 'NotOffered NotOffered');
   await refuses('north', 'n1', 'solo');
+  // The exporter sees who asks in vain; the others see nothing of that.
+  await until('the exporter knows', async () => {
+    const asked = parse(await w.page('west controller', '/debug/refused')) as readonly object[];
+    expect(asked).toContainEqual({ cluster: 'north', port: 'shop/solo/tcp-80', composite: 'shop/solo' });
+  });
+  expect(await w.metric('west controller', 'refused_subscribers', { cluster: 'north' })).toBeGreaterThan(0);
+  expect(await w.page('north controller', '/debug/refused')).not.toContain('solo');
   w.cluster('west').objects.write('api.yaml', ...api(grant));
   await standing('east', 'front', 'west', 'Synced Synced');
   const [east, north] = [await capture('east'), await capture('north')];

@@ -1,3 +1,4 @@
+import { decodeRelayNode, type RefusedSubscriber } from '../../model/relay/refused-subscribers.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Dialer, DuplexLoop } from '../../runtime/duplex-loop.ts';
 import type { AppError } from '../../runtime/errors.ts';
@@ -28,6 +29,8 @@ export interface PublishLinkOptions {
   readonly random: () => number;
   /** What the relay refused, name by name. */
   readonly refused?: (name: string, message: string) => void;
+  /** Who asks the relay for what we do not offer them; empty when the call ends. */
+  readonly asked?: (refused: readonly RefusedSubscriber[]) => void;
   /** The call ended, or could not be made; it is tried again. Not called twice for the same reason. */
   readonly lost?: (error: AppError) => void;
 }
@@ -57,6 +60,7 @@ export class PublishLink {
 function dial(options: PublishLinkOptions): DuplexLoop {
   const { dialer, target, state, view = everything, clock, random } = options;
   const observer: StreamObserver = {
+    node: (node) => options.asked?.(decodeRelayNode(node)),
     answered: (_typeUrl, _told, refused) => {
       for (const { entry, message } of refused) options.refused?.(entry.name, message);
     },
@@ -86,6 +90,7 @@ function dial(options: PublishLinkOptions): DuplexLoop {
         replaced: () => stream.close(),
         closed: (error) => {
           stream.close();
+          options.asked?.([]);
           if (error.message !== reason) options.lost?.(error);
           reason = error.message;
         },

@@ -1,8 +1,15 @@
 import { type ClientPlace, clientPlace } from '../../model/explain/client-place.ts';
 import { explain } from '../../model/explain/explain.ts';
 import type { Cause, Explanation } from '../../model/explain/explanation.ts';
-import { type ClusterLine, listBackends, listClusters, listFrontends } from '../../model/explain/lists.ts';
+import {
+  type BackendLine,
+  type ClusterLine,
+  listBackends,
+  listClusters,
+  listFrontends,
+} from '../../model/explain/lists.ts';
 import type { Model } from '../../model/model.ts';
+import type { RefusedSubscriber } from '../../model/relay/refused-subscribers.ts';
 import type { AckTracker, NodeHolding } from '../../outputs/xds/acks.ts';
 import type { Api } from '../../runtime/admin.ts';
 import { endsSoon } from '../../runtime/certificate-watch.ts';
@@ -18,15 +25,19 @@ export interface RelayLine {
 export interface CertificateLine {
   /** RFC 3339. */
   readonly until: string;
+  /** Negative: it has ended. */
+  readonly secondsLeft: number;
   readonly endsSoon: boolean;
 }
 
+/** `wall`: epoch milliseconds of the wall clock. */
 export const certificateLine = (
   certificate: { readonly from: number; readonly until: number },
-  now: number,
+  wall: number,
 ): CertificateLine => ({
   until: new Date(certificate.until).toISOString(),
-  endsSoon: endsSoon(certificate, now),
+  secondsLeft: Math.round((certificate.until - wall) / 1000),
+  endsSoon: endsSoon(certificate, wall),
 });
 
 /** A cluster of `/api/clusters`. */
@@ -43,8 +54,10 @@ export interface ControllerApiOptions {
   readonly relays: () => readonly RelayLine[];
   /** When the last heartbeat of a cluster came; undefined: never. */
   readonly heardAt: (cluster: string) => number | undefined;
+  /** Who asks for what our export does not offer them. */
+  readonly refused: () => readonly RefusedSubscriber[];
   /** Our own. */
-  readonly certificate: () => { readonly from: number; readonly until: number } | undefined;
+  readonly certificate: () => CertificateLine | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -55,6 +68,12 @@ export interface ExplainAnswer extends Explanation {
   /** Whose connections are asked about. */
   readonly client?: ClientPlace & { readonly agent: string };
   readonly relays: readonly RelayLine[];
+}
+
+/** A back end of `/api/backends`. */
+export interface OfferedLine extends BackendLine {
+  /** Clusters that ask for it and that its export leaves out. Sorted. */
+  readonly refused: readonly string[];
 }
 
 /** `/api/clusters`. */
@@ -70,7 +89,10 @@ export function controllerApi(options: ControllerApiOptions): Api {
   const { model, acks, relays, now } = options;
   return {
     frontends: () => listFrontends(model),
-    backends: () => listBackends(model),
+    backends: (): readonly OfferedLine[] => {
+      const asked = options.refused();
+      return listBackends(model).map((line) => ({ ...line, refused: refusedOf(line, asked) }));
+    },
     clusters: (): ClustersAnswer => ({
       clusters: listClusters(model).map((line) => withContact(line, options)),
       relays: relays(),
@@ -81,25 +103,27 @@ export function controllerApi(options: ControllerApiOptions): Api {
       explainAnswer(explain(model, query.get('name') ?? ''), {
         acks,
         relays: relays(),
+        refused: options.refused(),
         node: query.get('node') ?? undefined,
         client: clientOf(model, query.get('from')),
       }),
   };
 }
 
-function withContact(line: ClusterLine, { heardAt, certificate, now }: ControllerApiOptions): ContactLine {
+function withContact(line: ClusterLine, { heardAt, certificate }: ControllerApiOptions): ContactLine {
   const own = line.own ? certificate() : undefined;
   const heard = line.own ? undefined : heardAt(line.cluster);
   return {
     ...line,
     ...(heard === undefined ? {} : { heardAt: new Date(heard).toISOString() }),
-    ...(own ? { certificate: certificateLine(own, now()) } : {}),
+    ...(own ? { certificate: own } : {}),
   };
 }
 
 interface Around {
   readonly acks: Pick<AckTracker, 'holding' | 'adminOf'>;
   readonly relays: readonly RelayLine[];
+  readonly refused: readonly RefusedSubscriber[];
   /** The client's node: what is wrong with it stops the path. */
   readonly node: string | undefined;
   /** Who the client is, and so its node; or why nobody can say. */
@@ -111,7 +135,7 @@ const clientOf = (model: Model, from: string | null): ClientPlace | Cause | unde
 
 /** Adds what nodes hold and which relays are there, and what of it stops the path. */
 export function explainAnswer(explanation: Explanation, around: Around): ExplainAnswer {
-  const { acks, relays } = around;
+  const { acks, relays, refused } = around;
   const { frontend } = explanation;
   const unknown = around.client && 'stops' in around.client ? around.client : undefined;
   const client = around.client && 'node' in around.client ? around.client : undefined;
@@ -123,6 +147,7 @@ export function explainAnswer(explanation: Explanation, around: Around): Explain
     ...(node !== undefined && frontend && nodes.length === 0 ? [noSuchNode(node)] : []),
     ...nodes.filter(({ holds }) => holds !== 'Yes').map((holding) => nodeCause(holding, node)),
     ...(isAboutPeers(explanation) ? relays.filter(({ connected }) => !connected).map(relayCause) : []),
+    ...refused.filter(({ composite }) => isOnPath(explanation, composite)).map(refusedCause),
   ];
   const causes = [...explanation.causes, ...extra];
   return {
@@ -164,6 +189,38 @@ const relayCause = ({ relay }: RelayLine): Cause => ({
   message: `this controller has no link to relay ${relay}: what other clusters gave stays in force, and no change of theirs arrives`,
   next: `see whether causeway relay runs at ${relay} and is reached from here`,
 });
+
+const refusedCause = ({ cluster, port, composite }: RefusedSubscriber): Cause => {
+  const slash = composite.indexOf('/');
+  return {
+    stops: false,
+    reason: 'SubscriberRefused',
+    ref: {
+      kind: 'CompositeBackend',
+      namespace: composite.slice(0, slash),
+      name: composite.slice(slash + 1),
+    },
+    field: 'spec.export',
+    message: `${cluster} asks for ${port}, and is not offered it`,
+    next: `admit ${cluster} in spec.export, if it is to have this and its certificate speaks for the namespace; else nothing: it sees no difference to what does not exist`,
+  };
+};
+
+const isOnPath = ({ frontend }: Explanation, composite: string): boolean =>
+  frontend?.ports.some(({ backends }) =>
+    backends.some((b) => b.kind === 'CompositeBackend' && `${b.namespace}/${b.name}` === composite),
+  ) ?? false;
+
+const refusedOf = (
+  { kind, namespace, name, port }: BackendLine,
+  asked: readonly RefusedSubscriber[],
+): readonly string[] => {
+  if (kind !== 'CompositeBackend') return [];
+  const [number, protocol = ''] = port.split('/');
+  const its = `/${protocol.toLowerCase()}-${number}`;
+  const of = asked.filter((a) => a.composite === `${namespace}/${name}` && a.port.endsWith(its));
+  return [...new Set(of.map(({ cluster }) => cluster))].sort();
+};
 
 /** A composite is on the path: other clusters matter to it. */
 const isAboutPeers = ({ frontend }: Explanation): boolean =>

@@ -1,5 +1,6 @@
 import type { Compiled, Touched } from '../../model/compiled.ts';
 import type { Change } from '../../model/inputs.ts';
+import type { RefusedSubscriber } from '../../model/relay/refused-subscribers.ts';
 import { relayChannelOptions } from '../../outputs/relay/channel-options.ts';
 import { PublishLink } from '../../outputs/relay/publish-link.ts';
 import { PublishedState } from '../../outputs/relay/published-state.ts';
@@ -42,6 +43,8 @@ export class ControllerRelays {
   readonly #links: readonly PublishLink[];
   readonly #clients: readonly RenewedClient[];
   readonly #file: PeerFile;
+  /** By relay. */
+  readonly #asked = new Map<string, readonly RefusedSubscriber[]>();
 
   constructor(options: ControllerRelaysOptions, loaded: LoadedPeers) {
     const { set, cluster, network, relays, clock, random, log, metrics, epoch } = options;
@@ -79,6 +82,7 @@ export class ControllerRelays {
           state: this.#state,
           clock,
           random,
+          asked: (refused) => this.#setAsked(relays[i] as string, refused, log),
           refused: (name, message) =>
             log.warn({ name, relay: relays[i] }, `a relay refuses what we offer: ${message}`),
           lost: (error) =>
@@ -89,6 +93,15 @@ export class ControllerRelays {
         }),
     );
     this.source.dial(this.#clients, random);
+    metrics.gauge({
+      name: 'refused_subscribers',
+      help: 'ports of our composites that another cluster asks for and is not offered',
+      labels: ['cluster'],
+      collect: (gauge) => {
+        gauge.reset();
+        for (const { cluster: asker } of this.refusedSubscribers) gauge.inc({ cluster: asker });
+      },
+    });
   }
 
   /** What an earlier process was told goes to the model before anything is compiled. Never rejects. */
@@ -110,12 +123,27 @@ export class ControllerRelays {
     if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports, touched?.exports, seen);
   }
 
-  /** Which relays are heard now, and when the certificates that they proved end. */
-  states(now: number): readonly RelayLine[] {
+  /** Which relays are heard now, and when the certificates that they proved end. `wall`: epoch milliseconds. */
+  states(wall: number): readonly RelayLine[] {
     return this.source.states.map((line, i) => {
       const server = this.#clients[i]?.server;
-      return server ? { ...line, certificate: certificateLine(server, now) } : line;
+      return server ? { ...line, certificate: certificateLine(server, wall) } : line;
     });
+  }
+
+  /** Who asks a relay for what our export does not offer them. */
+  get refusedSubscribers(): readonly RefusedSubscriber[] {
+    const all = [...this.#asked.values()].flat().map((each) => [JSON.stringify(each), each] as const);
+    return [...new Map(all).values()];
+  }
+
+  #setAsked(relay: string, refused: readonly RefusedSubscriber[], log: Log): void {
+    const before = new Set((this.#asked.get(relay) ?? []).map((each) => JSON.stringify(each)));
+    this.#asked.set(relay, refused);
+    const added = refused.filter((each) => !before.has(JSON.stringify(each)));
+    const [first] = added;
+    if (first)
+      log.info({ relay, count: added.length, first }, 'asked for by clusters that export leaves out');
   }
 
   async close(): Promise<void> {

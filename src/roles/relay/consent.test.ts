@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { Export } from '../../model/compiled.ts';
 import { formatKeptPeers, type KeptPeers, parseKeptPeers } from '../../sources/relay/kept-peers.ts';
 import { identity, RelayMemoryBed } from './memory-bed.ts';
-import { store } from './test-bed.ts';
+import { store, storePort } from './test-bed.ts';
 
 let bed: RelayMemoryBed;
 beforeEach(() => {
@@ -170,4 +170,55 @@ test('C6 what is exported to one cluster is not told to another, nor who may hav
   expect(north.origins.size).toBe(0);
   const seen = Buffer.concat(north.bytes).toString('latin1');
   for (const secret of ['10.1.0.7', 'gold', 'web/tcp-80/west']) expect(seen, secret).not.toContain(secret);
+});
+
+test('C6 who asks for what is not offered is told to the exporter, and to nobody else', async () => {
+  const hub = bed.hub('east', 'west', 'north');
+  const tell = async () => {
+    await bed.settle();
+    bed.clock.advance(1_000);
+    await bed.settle();
+  };
+  const web = (to: Export['to']) => store(['10.1.0.7'], { composite: 'web', to });
+  const west = bed
+    .publisher(identity('west'))
+    .export(web([{ names: ['east'] }]), api(toShopOf('east')))
+    .link(hub);
+  const [east, north] = [
+    bed
+      .publisher(identity('east'))
+      .export(store(['10.2.0.1']))
+      .link(hub),
+    bed.publisher(identity('north')).export().link(hub),
+  ];
+  await bed.settle();
+  const ports = ['shop/web/tcp-80', shopPort, 'shop/nothing/tcp-80'];
+  bed.consumer(identity('east'), ...ports, storePort).link(hub);
+  const asker = bed.consumer(identity('north'), ...ports, storePort).link(hub);
+  await tell();
+  const refused = [
+    { cluster: 'north', port: 'shop/web/tcp-80', composite: 'shop/web' },
+    { cluster: 'north', port: shopPort, composite: 'team-a/api' },
+  ];
+  expect(west.asked).toEqual(refused);
+  expect([east.asked, north.asked]).toEqual([[], []]);
+  // The asker sees what it would see if there were nothing.
+  expect([...asker.contributions.keys()]).toEqual([`${storePort}/east`]);
+  expect(Buffer.concat(asker.bytes).toString('latin1')).not.toContain('west');
+
+  // What is offered under the same name, by another composite, is no refusal.
+  west.export(web([{ names: ['east'] }]), api(toShopOf('east')), shop(['10.1.2.1']));
+  await tell();
+  expect(west.asked).toEqual(refused.slice(0, 1));
+  west.export(web([{}]));
+  await tell();
+  expect(west.asked).toEqual([]);
+  west.export(web([{ names: ['nobody'] }]));
+  await tell();
+  expect(west.asked.map(({ cluster }) => cluster)).toEqual(['east', 'north']);
+  // A publisher that comes later is told as well; who does not ask any more is left out.
+  asker.source.setImports(new Set());
+  west.link(hub);
+  await tell();
+  expect(west.asked.map(({ cluster }) => cluster)).toEqual(['east']);
 });

@@ -16,6 +16,7 @@ import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts'
 import { Feeds, type Parent } from './feeds.ts';
 import { OriginTable } from './origin-table.ts';
 import { ParentAnswers } from './parent-answers.ts';
+import { Refusals } from './refusals.ts';
 import { type Asking, childView, consumerView, parentView } from './views.ts';
 
 export interface RelayHubOptions {
@@ -50,6 +51,7 @@ export class RelayHub {
   readonly #answers: ParentAnswers;
   /** For clusters that dial us, relays that dial us, relays that we dial. */
   readonly #tables: Readonly<Record<'clusters' | 'children' | 'parents', OriginTable>>;
+  readonly #refused: Refusals;
   readonly #waiting: (() => void)[] = [];
   #cancel: (() => void) | undefined;
 
@@ -68,6 +70,7 @@ export class RelayHub {
       onRefused: this.#refusals(),
       onAnswers: () => this.#settle(),
     });
+    this.#refused = new Refusals(clock, () => this.feeds.clusters.values());
     this.#answers = new ParentAnswers({ parents: this.feeds.parents, clock, settleMs });
     const table = {
       set,
@@ -121,6 +124,7 @@ export class RelayHub {
 
   close(): void {
     this.#cancel?.();
+    this.#refused.close();
     this.feeds.close();
   }
 
@@ -153,10 +157,12 @@ export class RelayHub {
     const asking: Asking = {
       asked: (stream, added, gone) => {
         this.#answers.ask(stream, relay, added, gone);
+        if (relay === '') this.#refused.ask(stream, peer, added, gone);
         this.#plan();
       },
       ended: (stream) => {
         this.#answers.ended(stream);
+        this.#refused.ended(stream);
         this.#plan();
       },
       isAbsent: (_typeUrl, name) => this.#isAbsent(name, relay),
@@ -225,7 +231,10 @@ export class RelayHub {
       settle = true;
     }
     for (const table of Object.values(this.#tables)) table.log.flush();
-    if (refresh) this.#options.onRefresh();
+    if (refresh) {
+      this.#refused.changed();
+      this.#options.onRefresh();
+    }
     if (!settle) return;
     this.#countLinks();
     this.#settle();

@@ -1,5 +1,6 @@
 import type { Export } from '../../model/compiled.ts';
 import type { MemberList } from '../../model/relay/members.ts';
+import { decodeRelayNode, type RefusedSubscriber } from '../../model/relay/refused-subscribers.ts';
 import { PublishedState } from '../../outputs/relay/published-state.ts';
 import { DeltaServerStream } from '../../outputs/xds/delta-server-stream.ts';
 import type { View } from '../../outputs/xds/view.ts';
@@ -105,6 +106,8 @@ export class Publisher {
   readonly peer: PeerIdentity;
   readonly epoch: number;
   readonly refused: string[] = [];
+  /** Who asks for what it does not offer them, as the relay told last. */
+  asked: readonly RefusedSubscriber[] = [];
   ended: AppError | undefined;
   readonly #bed: RelayMemoryBed;
   #close: (() => void) | undefined;
@@ -139,6 +142,9 @@ export class Publisher {
       },
       fail: () => {},
       observer: {
+        node: (node) => {
+          this.asked = decodeRelayNode(node);
+        },
         answered: (_t, _told, refused) => void this.refused.push(...refused.map((r) => r.entry.name)),
       },
     });

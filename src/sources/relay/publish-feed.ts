@@ -2,8 +2,8 @@ import type { Peer } from '../../model/relay/authority.ts';
 import { formatOriginName } from '../../model/relay/names.ts';
 import { withIdentity } from '../../model/relay/origin-status.ts';
 import { PeerBudget } from '../../model/relay/peer-budget.ts';
+import { encodeRelayNode, type RefusedSubscriber } from '../../model/relay/refused-subscribers.ts';
 import { AppError } from '../../runtime/errors.ts';
-import { codec } from '../../wire/proto/registry.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { type ClientConnection, DeltaClientStream } from '../xds/delta-client-stream.ts';
 import { OriginWords, type OriginWordsOptions, type Teller } from './origin-words.ts';
@@ -27,6 +27,7 @@ export class PublishFeed {
   #link: { readonly connection: ClientConnection; readonly peer: Peer; readonly epoch: number } | undefined;
   /** Resources and removals, ever. */
   #received = 0;
+  #refused: readonly RefusedSubscriber[] = [];
 
   constructor(options: PublishFeedOptions) {
     const { limits, clock, relay, set, clusters } = options;
@@ -39,7 +40,7 @@ export class PublishFeed {
         this.#received += update.upserts.length + update.removals.length;
         return this.words.apply(update, this.#teller);
       },
-      node: () => codec('envoy.config.core.v3.Node').encode({ id: relay, user_agent_name: 'causeway' }),
+      node: () => encodeRelayNode(relay, this.#refused),
     });
     for (const typeUrl of published) this.#stream.subscribe(typeUrl, ['*']);
     // By name as well: so a relay says of each that it is gone, also where it went while the link was away.
@@ -64,6 +65,17 @@ export class PublishFeed {
 
   /** Of the last link; undefined before the first. */
   peer: Peer | undefined;
+
+  /** Tells the cluster who asks for what it does not offer them. */
+  setRefused(refused: readonly RefusedSubscriber[]): void {
+    if (JSON.stringify(refused) === JSON.stringify(this.#refused)) return;
+    this.#refused = refused;
+    this.#stream.announce();
+  }
+
+  get refused(): readonly RefusedSubscriber[] {
+    return this.#refused;
+  }
 
   /** What it tells of others is forgotten; its link begins anew when there are more, since what it told was refused. */
   setClusters(clusters: ReadonlySet<string>): void {
