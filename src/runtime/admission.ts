@@ -38,6 +38,7 @@ const longestWaitMs = 3_600_000;
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #guests = new Set<Guest>();
+  readonly #listeners = new Set<() => void>();
   #revoked: readonly Revocation[] = [];
   #cancel: (() => void) | undefined;
 
@@ -53,6 +54,17 @@ export class Admission {
     if (!changed) return;
     this.#options.log.info({ entries: revoked.length }, 'the list of revoked certificates changed');
     this.#look();
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** The list of revoked certificates changed. */
+  onRevoked(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  isRevoked(certificate: PeerCertificate): boolean {
+    return revocationOf(this.#revoked, certificate) !== undefined;
   }
 
   /**

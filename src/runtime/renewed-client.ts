@@ -1,4 +1,5 @@
 import { ChannelCredentials, Client, type ClientOptions } from '@grpc/grpc-js';
+import type { Admission } from './admission.ts';
 import type { Clock } from './clock.ts';
 import type { Dialer } from './duplex-loop.ts';
 import { type PeerCertificate, readPeerCertificate } from './peer-certificate.ts';
@@ -12,6 +13,8 @@ export interface RenewedClientOptions {
   readonly options: ClientOptions;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Which servers are revoked. */
+  readonly admission?: Admission;
 }
 
 interface Connection {
@@ -29,12 +32,12 @@ const longestWaitMs = 3_600_000;
 /**
  * One server whose connection never outlives the certificates that were proved on it. A new one is made when our
  * certificate is replaced, and when of the server's less than a tenth to a fifth of its time is left; calls move to it
- * once it is there. One whose server's certificate has ended is given up, also without another.
+ * once it is there. One whose server's certificate has ended or is revoked is given up, also without another.
  */
 export class RenewedClient implements Dialer {
   readonly #options: RenewedClientOptions;
   readonly #listeners = new Set<() => void>();
-  readonly #unwatch: () => void;
+  readonly #unwatch: readonly (() => void)[];
   #current: Connection;
   #next: Connection | undefined;
   #cancelEnd: (() => void) | undefined;
@@ -42,10 +45,12 @@ export class RenewedClient implements Dialer {
 
   constructor(options: RenewedClientOptions) {
     this.#options = options;
-    const { credentials } = options;
+    const { credentials, admission } = options;
     this.#current = this.#make();
-    this.#unwatch =
-      credentials instanceof ChannelCredentials ? () => {} : credentials.onReplaced(() => this.#renew());
+    this.#unwatch = [
+      ...(credentials instanceof ChannelCredentials ? [] : [credentials.onReplaced(() => this.#renew())]),
+      ...(admission ? [admission.onRevoked(() => this.#leaveRevoked())] : []),
+    ];
   }
 
   get client(): Client {
@@ -63,7 +68,7 @@ export class RenewedClient implements Dialer {
   }
 
   close(): void {
-    this.#unwatch();
+    for (const unwatch of this.#unwatch) unwatch();
     this.#cancelEnd?.();
     this.#cancelAgain?.();
     this.#next?.client.close();
@@ -102,6 +107,12 @@ export class RenewedClient implements Dialer {
         this.#cancelAgain = this.#options.clock.after(againMs, () => this.#renew());
       }
     });
+  }
+
+  /** What is made instead refuses the same certificate, and takes another. */
+  #leaveRevoked(): void {
+    const { server } = this.#current;
+    if (server && this.#options.admission?.isRevoked(server)) this.#moveTo(this.#make());
   }
 
   #moveTo(next: Connection): void {

@@ -72,7 +72,15 @@ export class ControllerRelays {
       { clock, dialled: (raw) => options.admission.dialled(raw) },
     );
     this.#clients = relays.map(
-      (target) => new RenewedClient({ target, credentials, options: relayChannelOptions, clock, random }),
+      (target) =>
+        new RenewedClient({
+          target,
+          credentials,
+          options: relayChannelOptions,
+          clock,
+          random,
+          admission: options.admission,
+        }),
     );
     this.#links = this.#clients.map(
       (dialer, i) =>

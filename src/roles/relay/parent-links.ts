@@ -55,7 +55,8 @@ export class ParentLinks {
         this.#names.set(target, parsePeerIdentity(raw).cluster);
       };
       const credentials = new DialCredentials(tls, { set, roles: ['relay'] }, { clock, dialled });
-      const dialer = new RenewedClient({ target, credentials, options: relayChannelOptions, clock, random });
+      const options = relayChannelOptions;
+      const dialer = new RenewedClient({ target, credentials, options, clock, random, admission });
       this.#clients.push(dialer);
       const view = hub.parentView(() => parent.name);
       this.#links.push(
