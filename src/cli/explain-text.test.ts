@@ -83,6 +83,27 @@ test('agent down on the client’s node stops the path for that client only', ()
   expect(answerOf('composite', 'shop/store', 'e9').causes[0]).toMatchObject({ reason: 'NotFound' });
 });
 
+test('C6 the exporter is told who asks in vain, as a note on the composite that has it', () => {
+  const refused = ['shop/store', 'shop/other'].map((composite) => ({
+    cluster: 'north',
+    port: `${composite}/tcp-80`,
+    composite,
+  }));
+  const model = modelOf('composite');
+  const acks = { holding: () => [held('e1')], adminOf: () => '' };
+  const around = { acks, relays: [], refused, node: undefined };
+  const answer = explainAnswer(explain(model, 'shop/store'), around);
+  expect(answer.works).toBe(true);
+  expect(answer.causes.filter(({ reason }) => reason === 'SubscriberRefused')).toMatchObject([
+    {
+      stops: false,
+      ref: { kind: 'CompositeBackend', namespace: 'shop', name: 'store' },
+      field: 'spec.export',
+      message: 'north asks for shop/store/tcp-80, and is not offered it',
+    },
+  ]);
+});
+
 test('a terminal’s width is kept, and colour is where it may be', () => {
   const mark = (text: string): string => `<${text}>`;
   const paint: Paint = { dim: mark, bad: mark, note: mark, good: mark, width: 60 };

@@ -73,10 +73,6 @@ export class PublishFeed {
     this.#stream.announce();
   }
 
-  get refused(): readonly RefusedSubscriber[] {
-    return this.#refused;
-  }
-
   /** What it tells of others is forgotten; its link begins anew when there are more, since what it told was refused. */
   setClusters(clusters: ReadonlySet<string>): void {
     const before = this.#clusters;
