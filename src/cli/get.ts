@@ -101,7 +101,7 @@ const backendTable = (lines: readonly OfferedLine[]): string =>
   )}\n`;
 
 /** One back end with everybody who could stand behind it. */
-function candidateTable(line: BackendLine): string {
+function candidateTable(line: OfferedLine): string {
   const { namespace, name, kind, port, policy, candidates } = line;
   const rows = candidates.map((c) => [
     c.cluster,

@@ -32,6 +32,22 @@ test('a cluster cannot publish under another name, and its neighbours do not not
   expect(JSON.stringify(north.changes)).not.toContain('6.6.6.6');
 });
 
+test('X2 who had a copy of the key, and a later life: once it is shut out, the cluster itself is heard again', async () => {
+  const { hub, west, east } = await bed.pair(store(['10.1.0.1']));
+  const thief = bed
+    .publisher(identity('west'), { epoch: 9e12 })
+    .export(store(['6.6.6.6']))
+    .link(hub);
+  await bed.settle();
+  expect(east.get()).toEqual({ west: ['6.6.6.6'] });
+  expect(() => west.link(hub)).toThrow(/started later is connected/);
+  thief.unlink();
+  west.link(hub);
+  await bed.settle();
+  expect(east.get()).toEqual({ west: ['10.1.0.1'] });
+  expect(east.origins.get('west')?.state).toBe('Synced');
+});
+
 test('a resource outside the namespaces of its certificate is refused, the others count', async () => {
   const hub = bed.hub('east', 'west');
   const west = bed
