@@ -12,7 +12,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/*.test.ts'],
+          include: ['src/**/*.test.ts', 'test/*.test.ts', 'bench/*.test.ts'],
           testTimeout: 20_000,
         },
       },

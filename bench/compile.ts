@@ -2,13 +2,49 @@ import { project } from '../src/api/kinds.ts';
 import type { Change } from '../src/model/inputs.ts';
 import { Model } from '../src/model/model.ts';
 import { defaultModelConfig } from '../src/model/model-config.ts';
+import { type Bench, runAlone } from './bench.ts';
+import type { Figure, Results } from './figure.ts';
+import { once, percentile, spreadOf } from './spread.ts';
 
-/**
- * Processor time of compiling front ends with ten endpoints each, and of one pod's change among them.
- * `node --expose-gc bench/compile.ts [front ends] [selector|composite]`.
- */
-const count = Number(process.argv[2] ?? 10_000);
-const composite = process.argv[3] === 'composite';
+const figures: readonly Figure[] = [
+  {
+    name: 'compile-full',
+    what: 'compile 10,000 front ends × 10 endpoints, processor time',
+    unit: 's',
+    target: { atMost: 2 },
+  },
+  {
+    name: 'compile-change',
+    what: "one pod's change among them, processor time, p50",
+    unit: 'ms',
+    target: { atMost: 2 },
+  },
+  {
+    name: 'compile-change-p99',
+    what: 'the same, p99',
+    unit: 'ms',
+    target: { none: 'the target is for the median' },
+  },
+  {
+    name: 'compile-full-composite',
+    what: 'compile 10,000 front ends × 10 through composites, processor time',
+    unit: 's',
+    target: { atMost: 2 },
+  },
+  {
+    name: 'compile-change-composite',
+    what: "one pod's change among those, processor time, p50",
+    unit: 'ms',
+    target: { atMost: 2 },
+  },
+  {
+    name: 'compile-memory',
+    what: 'heap that the model of those takes',
+    unit: 'MiB',
+    target: { none: 'none in the design' },
+  },
+];
+
 const group = 'gateway.networking.x-k8s.io';
 
 function change(object: unknown): Change {
@@ -34,7 +70,7 @@ const pod = (i: number, j: number, ready: boolean): Change =>
     },
   });
 
-function frontEnd(i: number): Change[] {
+function frontEnd(i: number, composite: boolean): Change[] {
   const metadata = { name: `s${i}`, namespace: 'shop', generation: 1 };
   const backendRef = composite
     ? { group: 'causeway.dev', kind: 'CompositeBackend', name: `s${i}`, port: 80 }
@@ -75,37 +111,57 @@ function cpu(run: () => void): number {
   return (user + system) / 1000;
 }
 
-const changes = [
-  change({
-    apiVersion: 'gateway.networking.k8s.io/v1',
-    kind: 'GatewayClass',
-    metadata: { name: 'c' },
-    spec: { controllerName: defaultModelConfig.controllerName },
-  }),
-  ...Array.from({ length: 20 }, (_, i) =>
-    change({ apiVersion: 'v1', kind: 'Node', metadata: { name: `n${i}` } }),
-  ),
-  ...Array.from({ length: count }, (_, i) => frontEnd(i)).flat(),
-];
-globalThis.gc?.();
-const before = process.memoryUsage().heapUsed;
-const model = new Model(defaultModelConfig);
-const all = cpu(() => model.update(changes, 1));
-globalThis.gc?.();
-const bytes = process.memoryUsage().heapUsed - before;
+interface Compiled {
+  readonly fullMs: number;
+  readonly changesMs: readonly number[];
+  readonly heapMiB: number;
+}
 
-const samples = Array.from({ length: 1000 }, (_, k) => {
-  const one = pod((k * 7919) % count, 3, k % 2 === 1);
-  return cpu(() => model.update([one], 2 + k));
-}).sort((a, b) => a - b);
+/** Through composites, as names of several clusters are, or to selectors directly. */
+function measure(count: number, changes: number, composite: boolean): Compiled {
+  const records = [
+    change({
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'GatewayClass',
+      metadata: { name: 'c' },
+      spec: { controllerName: defaultModelConfig.controllerName },
+    }),
+    ...Array.from({ length: 20 }, (_, i) =>
+      change({ apiVersion: 'v1', kind: 'Node', metadata: { name: `n${i}` } }),
+    ),
+    ...Array.from({ length: count }, (_, i) => frontEnd(i, composite)).flat(),
+  ];
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  const model = new Model(defaultModelConfig);
+  const fullMs = cpu(() => model.update(records, 1));
+  globalThis.gc?.();
+  const heapMiB = (process.memoryUsage().heapUsed - before) / 2 ** 20;
+  const changesMs = Array.from({ length: changes }, (_, k) => {
+    const one = pod((k * 7919) % count, 3, k % 2 === 1);
+    return cpu(() => model.update([one], 2 + k));
+  });
+  return { fullMs, changesMs, heapMiB };
+}
 
-console.log(
-  JSON.stringify({
-    frontends: model.compiled.frontends.size,
-    backends: model.compiled.backends.size,
-    records: changes.length,
-    compileMs: Math.round(all),
-    heapMB: Math.round(bytes / 1e6),
-    podChangeMs: { p50: samples[500], p99: samples[990] },
-  }),
-);
+export const compile: Bench = {
+  name: 'compile',
+  figures,
+  run: async ({ quick, say }): Promise<Results> => {
+    const [count, changes] = quick ? [500, 50] : [10_000, 1000];
+    say(`${count} front ends × 10 to selectors`);
+    const direct = measure(count, changes, false);
+    say(`${count} front ends × 10 through composites`);
+    const merged = measure(count, changes, true);
+    return {
+      'compile-full': { ours: once(direct.fullMs / 1000) },
+      'compile-change': { ours: spreadOf(direct.changesMs) },
+      'compile-change-p99': { ours: once(percentile(direct.changesMs, 0.99)) },
+      'compile-full-composite': { ours: once(merged.fullMs / 1000) },
+      'compile-change-composite': { ours: spreadOf(merged.changesMs) },
+      'compile-memory': { ours: once(merged.heapMiB) },
+    };
+  },
+};
+
+if (import.meta.main) await runAlone(compile);

@@ -1,96 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { buildGoProgram } from '../go-program.ts';
 
-const module = import.meta.dirname;
-const package_ = 'github.com/coredns/coredns';
-const flags = ['-trimpath', '-buildvcs=false', '-mod=readonly', '-ldflags=-s -w'];
-
-/**
- * Builds stock CoreDNS, as pinned by this folder's go.mod and go.sum, into the cache folder and resolves to the
- * program's path. Does nothing when the program there was built from the same files. Needs Go 1.21 or newer (it
- * fetches the toolchain that go.mod names), a Go module proxy, and about 100 s of processor time.
- */
-export async function buildCoreDns(): Promise<string> {
-  const cache = cacheFolder();
-  const program = join(cache, 'bin', 'coredns');
-  const mark = join(cache, 'bin', 'coredns.built-from');
-  const from = fingerprint();
-  if (existsSync(program) && existsSync(mark) && readFileSync(mark, 'utf8') === from) return program;
-
-  mkdirSync(join(cache, 'bin'), { recursive: true });
-  const env = goEnvironment(cache);
-  process.stderr.write('coredns: building stock CoreDNS for the tests (once; about two minutes)\n');
-  // Built beside and renamed: a program that another run is executing is never written to.
-  const fresh = `${program}.${process.pid}`;
-  await go(['build', ...flags, '-o', fresh, package_], env);
-  renameSync(fresh, program);
-  writeFileSync(mark, from);
-  return program;
-}
-
-function fingerprint(): string {
-  const hash = createHash('sha256');
-  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(module, file)));
-  return hash.update(JSON.stringify([package_, flags, process.arch])).digest('hex');
-}
-
-/** `$CAUSEWAY_CACHE`, else `~/.cache/causeway`, else (no home that can be written) a folder of the clone. */
-function cacheFolder(): string {
-  if (process.env.CAUSEWAY_CACHE) return process.env.CAUSEWAY_CACHE;
-  return writable(homedir())
-    ? join(homedir(), '.cache', 'causeway')
-    : join(module, '..', '..', 'build', 'cache');
-}
-
-function writable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function goEnvironment(cache: string): NodeJS.ProcessEnv {
-  const env: NodeJS.ProcessEnv = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
-  env.PATH = [env.PATH, '/usr/local/go/bin', '/usr/lib/go/bin'].join(delimiter);
-  if (!env.HOME || !writable(env.HOME)) env.HOME = cache;
-  const version = spawnSync('go', ['version'], { env, encoding: 'utf8' });
-  if (version.status !== 0) {
-    throw new Error(
-      'expected Go 1.21 or newer to build CoreDNS for the tests, found none; see https://go.dev/doc/install',
-    );
-  }
-  return env;
-}
-
-/** A proxy that does not answer must not hang the tests. */
-const buildLimitMs = 30 * 60_000;
-
-function go(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const options = { cwd: module, env, timeout: buildLimitMs } as const;
-    const child = spawn('go', args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
-    let tail = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      tail = (tail + text).slice(-4000);
-    });
-    child.on('error', reject);
-    child.on('close', (code, signal) =>
-      code === 0 ? resolve() : reject(new Error(`go ${args[0]} ended with ${code ?? signal}:\n${tail}`)),
-    );
+/** Builds stock CoreDNS, as pinned by this folder, and resolves to its path; about 100 s of processor time, once. */
+export const buildCoreDns = (): Promise<string> =>
+  buildGoProgram({
+    name: 'coredns',
+    folder: import.meta.dirname,
+    package: 'github.com/coredns/coredns',
+    purpose: 'stock CoreDNS for the tests (once; about two minutes)',
   });
-}
 
 if (import.meta.main) process.stdout.write(`${await buildCoreDns()}\n`);
