@@ -1,7 +1,7 @@
 import { Client, type ClientDuplexStream } from '@grpc/grpc-js';
 import { set } from '../src/cli/playground/control-plane.ts';
 import type { PeerRole } from '../src/runtime/identity.ts';
-import { channelCredentials } from '../src/runtime/tls.ts';
+import { DialCredentials } from '../src/runtime/tls.ts';
 import type { TlsFiles } from '../src/runtime/tls-files.ts';
 import {
   acknowledgement,
@@ -38,7 +38,7 @@ export class DeltaWatch {
   }) {
     this.#client = new Client(
       options.address,
-      channelCredentials(options.tls, { set, roles: [options.server] }),
+      new DialCredentials(options.tls, { set, roles: [options.server] }).connection(),
       { 'grpc.max_receive_message_length': 64 * 1024 * 1024 },
     );
     this.#call = this.#client.makeBidiStreamRequest(methods.deltaAds, bytes, bytes);

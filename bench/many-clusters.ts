@@ -1,11 +1,11 @@
-import { Client } from '@grpc/grpc-js';
 import { relayAddress, set } from '../src/cli/playground/control-plane.ts';
 import type { Export } from '../src/model/compiled.ts';
 import type { RemoteEndpoint } from '../src/model/inputs.ts';
 import { PublishLink } from '../src/outputs/relay/publish-link.ts';
 import { PublishedState } from '../src/outputs/relay/published-state.ts';
 import { systemClock } from '../src/runtime/clock.ts';
-import { channelCredentials } from '../src/runtime/tls.ts';
+import { RenewedClient } from '../src/runtime/renewed-client.ts';
+import { DialCredentials } from '../src/runtime/tls.ts';
 import { consumerOf } from '../test/sandbox/case-objects.ts';
 import { type Bench, type BenchContext, runAlone } from './bench.ts';
 import type { Figure, Results } from './figure.ts';
@@ -77,9 +77,9 @@ async function publish(world: BenchWorld, cluster: string): Promise<void> {
   );
   state.update(new Map(keyed));
   const tls = await world.plane.certificate(cluster, 'controller', { network });
-  const client = new Client(relayAddress, channelCredentials(tls, { set, roles: ['relay'] }));
-  const random = Math.random;
-  new PublishLink({ client, target: relayAddress, state, clock: systemClock, random });
+  const common = { target: relayAddress, clock: systemClock, random: Math.random };
+  const credentials = new DialCredentials(tls, { set, roles: ['relay'] });
+  new PublishLink({ ...common, state, dialer: new RenewedClient({ ...common, credentials, options: {} }) });
 }
 
 async function run({ quick, say }: BenchContext): Promise<Results> {
