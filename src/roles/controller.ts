@@ -160,7 +160,7 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
 
   const onCompiled = (compiled: Compiled, touched: Touched | undefined): void => {
     const position = xds.update(compiled, touched);
-    claims.compiled(compiled, position);
+    claims.compiled(compiled, touched, position);
     links?.update(compiled, touched, propagation.seen);
     propagation.compiled(touched, position);
     prober.update(compiled.probes, touched?.probes ?? compiled.probes.keys());

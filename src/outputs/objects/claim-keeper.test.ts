@@ -87,6 +87,22 @@ test('addresses are told once, kept on disk, and the same after a restart', asyn
   expect(told(await second.update(inputs(['b', 'a'])))).toEqual(['shop/b: NotAssigned']);
 });
 
+test('what is wanted is looked at again when its revision says so, or when a claim is free again', async () => {
+  const keeper = await open();
+  const at = (revision: number, names: string[], more: Partial<ClaimInputs> = {}) =>
+    keeper.update(inputs(names, { revision, connected: new Set(['e1']), ...more }));
+  expect(told(await at(1, ['a']))).toEqual(['10.96.0.2 a bound']);
+  // The same revision says that nobody else is there, whoever it is.
+  expect(told(await at(1, ['a', 'b']))).toEqual([]);
+  expect(told(await at(2, ['a', 'b']))).toEqual(['shop/b: NotAssigned']);
+  const { changes, sequence } = await at(3, ['b']);
+  expect(told({ changes })).toEqual(['10.96.0.2 a releasing']);
+  keeper.rendered(sequence, 10);
+  expect(told(await at(3, ['b']))).toEqual([]);
+  const freed = await at(3, ['b'], { acknowledged: (_, position) => position <= 10 });
+  expect(told(freed)).toEqual(['10.96.0.2 b bound', '-ClaimFailure shop/b']);
+});
+
 describe('design VIP a VIP freed while one agent is down is not given out again', () => {
   const nodes = new Set(['e1', 'e2']);
   const one = new Set(['e1']);

@@ -8,7 +8,7 @@ import type { Log } from '../../runtime/log.ts';
 import type { WriteFile } from '../../runtime/state-disk.ts';
 import { ClaimFileStore, type StoredClaims } from './claim-file-store.ts';
 import { type Acknowledgements, type ClaimState, holders, noClaims } from './claim-state.ts';
-import { type ClaimFacts, decide } from './decide.ts';
+import { type ClaimFacts, decide, type Given } from './decide.ts';
 
 export interface ClaimKeeperOptions {
   readonly stateFolder: string;
@@ -24,7 +24,9 @@ export interface ClaimKeeperOptions {
 }
 
 /** What `update` must know. */
-export interface ClaimInputs extends Omit<ClaimFacts, 'ranges' | 'rendered' | 'acknowledged'> {
+export interface ClaimInputs extends Omit<ClaimFacts, 'ranges' | 'rendered' | 'acknowledged' | 'given'> {
+  /** Another one whenever `wanted` or `reserved` may have changed; absent: they may have. */
+  readonly revision?: number;
   /** The node holds everything up to a position of the log that it does not refuse. */
   readonly acknowledged: (node: string, position: number) => boolean;
 }
@@ -55,9 +57,13 @@ export class ClaimKeeper {
   /** Agents that were connected at some time since the last decision. */
   #seen = new Set<string>();
   #rendered = 0;
+  /** What the last decision came to, of these wants. */
+  #given: (Given & { readonly revision: number }) | undefined;
   #said: Acknowledgements = { acknowledged: () => 0, refuses: () => false };
   /** Positions of the log at which everything up to an event was rendered; ascending. */
   #marks: { readonly sequence: number; readonly position: number }[] = [];
+  /** The claims that were told, as they are kept. */
+  #toldOf: ClaimState['claims'] | undefined;
   #claims: ReadonlyMap<string, Claim> = new Map();
   #failures: ReadonlyMap<string, ClaimFailure> = new Map();
 
@@ -152,13 +158,16 @@ export class ClaimKeeper {
     const seen = this.#seen;
     this.#seen = new Set(this.#connected);
     this.#said = this.#heard(inputs);
-    const { state, failures } = decide(this.#state, {
-      ...inputs,
+    const { revision, ...facts } = inputs;
+    const { state, failures, given } = decide(this.#state, {
+      ...facts,
+      given: revision === this.#given?.revision ? this.#given : undefined,
       connected: seen,
       ranges: this.#options.ranges,
       rendered: this.#rendered,
       ...this.#said,
     });
+    this.#given = given && revision !== undefined ? { ...given, revision } : undefined;
     if (state === this.#state) return this.#tell(failures);
     try {
       await this.#store.save(state);
@@ -235,7 +244,10 @@ export class ClaimKeeper {
 
   /** What is different from what was told before. */
   #tell(failures: ReadonlyMap<string, ClaimFailure>): ClaimUpdate {
-    const claims = new Map([...this.#state.claims].map(([address, claim]) => [address, toClaim(claim)]));
+    const { claims: kept, sequence } = this.#state;
+    if (kept === this.#toldOf && failures === this.#failures) return { changes: [], sequence };
+    this.#toldOf = kept;
+    const claims = new Map([...kept].map(([address, claim]) => [address, toClaim(claim)]));
     const changes: Change[] = [
       ...differences(this.#claims, claims).map(([key, value]): Change => ({ kind: 'Claim', key, value })),
       ...differences(this.#failures, failures).map(
@@ -244,7 +256,7 @@ export class ClaimKeeper {
     ];
     this.#claims = claims;
     this.#failures = failures;
-    return { changes, sequence: this.#state.sequence };
+    return { changes, sequence };
   }
 }
 

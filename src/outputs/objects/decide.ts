@@ -22,6 +22,15 @@ export interface ClaimFacts extends Acknowledgements {
   readonly rendered: number;
   /** Names of the Node objects. Undefined: not all of them are known. */
   readonly nodeObjects: ReadonlySet<string> | undefined;
+  /** What a decision came to for the same `wanted`, `ranges` and `reserved`. It is not made again for its claims. */
+  readonly given?: Given | undefined;
+}
+
+/** Claims from which nothing is given or taken. */
+export interface Given {
+  readonly claims: ReadonlyMap<string, KeptClaim>;
+  /** key: `<namespace>/<name>` of the Gateway. */
+  readonly failures: ReadonlyMap<string, ClaimFailure>;
 }
 
 export interface Decision {
@@ -29,6 +38,8 @@ export interface Decision {
   readonly state: ClaimState;
   /** key: `<namespace>/<name>` of the Gateway. */
   readonly failures: ReadonlyMap<string, ClaimFailure>;
+  /** Present: to decide again would come to the same, as long as no fact changes. */
+  readonly given?: Given;
 }
 
 /**
@@ -36,13 +47,17 @@ export interface Decision {
  * every node that may translate it has acknowledged its removal or is gone; an address is never two Gateways'.
  */
 export function decide(before: ClaimState, facts: ClaimFacts): Decision {
-  let decision = decideOnce(before, facts);
+  let from = before;
+  let decision = decideOnce(from, facts);
   // What nobody can hold is free at once, and somebody may be waiting for it.
-  for (let from = before, i = 0; decision.state !== from && i < maxRounds; i += 1) {
+  for (let i = 0; decision.state !== from && i < maxRounds; i += 1) {
     from = decision.state;
     decision = decideOnce(from, facts);
   }
-  return decision;
+  const { state, failures } = decision;
+  return state === from && facts.wanted
+    ? { state, failures, given: { claims: state.claims, failures } }
+    : decision;
 }
 
 const maxRounds = 10;
@@ -51,9 +66,12 @@ const maxRounds = 10;
 function decideOnce(before: ClaimState, facts: ClaimFacts): Decision {
   const nodes = observe(before, facts);
   const freed = freeClaims({ ...before, nodes }, facts);
-  const { claims, failures } = facts.wanted
-    ? giveAndTake({ ...before, nodes, claims: freed }, facts.wanted, facts)
-    : { claims: freed, failures: new Map<string, ClaimFailure>() };
+  const known = facts.given?.claims === freed ? facts.given : undefined;
+  const { claims, failures } = known
+    ? known
+    : facts.wanted
+      ? giveAndTake({ ...before, nodes, claims: freed }, facts.wanted, facts)
+      : { claims: freed, failures: new Map<string, ClaimFailure>() };
   if (claims === before.claims && nodes === before.nodes) return { state: before, failures };
   const happened = claims !== freed || [...nodes.values()].some(({ last }) => last > before.sequence);
   const sequence = before.sequence + (happened ? 1 : 0);

@@ -1,4 +1,4 @@
-import type { Compiled } from '../../model/compiled.ts';
+import type { Compiled, Touched } from '../../model/compiled.ts';
 import type { Change, Claim } from '../../model/inputs.ts';
 import { gatewayFrontendKey } from '../../model/units/frontend.ts';
 import { ClaimKeeper } from '../../outputs/objects/claim-keeper.ts';
@@ -37,6 +37,8 @@ export class ControllerClaims {
   /** Agents that are told nothing before the next save. */
   #waiting: (() => void)[] = [];
   #updating = false;
+  /** Of what is wanted and reserved. */
+  #revision = 0;
   #nodesKnown = false;
   #compiled: Compiled | undefined;
   /** Of the last update whose changes went to the model. */
@@ -89,13 +91,15 @@ export class ControllerClaims {
       }
     }
     this.#reserved.follow(changes);
+    if (changes.some(({ kind }) => kind === 'Service')) this.#revision += 1;
     this.#nodesKnown ||= complete;
     this.look();
   }
 
-  /** The log holds at `position` what follows from the changes that were pushed before. */
-  compiled(compiled: Compiled, position: number): void {
+  /** The log holds at `position` what follows from the changes that were pushed before. `touched` as `Model.update`. */
+  compiled(compiled: Compiled, touched: Touched | undefined, position: number): void {
     this.#compiled = compiled;
+    if (!touched || touched.claims.size > 0) this.#revision += 1;
     this.#keeper.rendered(this.#sequence, position);
     this.look();
   }
@@ -138,6 +142,7 @@ export class ControllerClaims {
       await this.#keeper.update({
         wanted: this.#compiled.claims,
         reserved: this.#reserved.holders,
+        revision: this.#revision,
         connected: acks.connected,
         nodeObjects: this.#nodesKnown ? this.#nodes : undefined,
         acknowledged: (node, position) => acks.acknowledged(node, position),
