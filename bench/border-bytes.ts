@@ -22,7 +22,7 @@ const figures: readonly Figure[] = [
   },
   {
     name: 'border-message',
-    what: 'the same, the message alone',
+    what: 'the message over the border for one endpoint of 1,000',
     unit: 'B',
     target: { none: 'goal 0.3 kB' },
   },

@@ -21,7 +21,7 @@ const figures: readonly Figure[] = [
   },
   {
     name: 'compile-change-p99',
-    what: 'the same, p99',
+    what: "one pod's change among them, processor time, p99",
     unit: 'ms',
     target: { none: 'the target is for the median' },
   },
@@ -33,13 +33,13 @@ const figures: readonly Figure[] = [
   },
   {
     name: 'compile-change-composite',
-    what: "one pod's change among those, processor time, p50",
+    what: "one pod's change among those through composites, processor time, p50",
     unit: 'ms',
     target: { atMost: 2 },
   },
   {
     name: 'compile-memory',
-    what: 'heap that the model of those takes',
+    what: 'heap of the model of 10,000 front ends × 10 through composites',
     unit: 'MiB',
     target: { none: 'none in the design' },
   },

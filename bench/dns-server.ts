@@ -127,7 +127,7 @@ async function costOf(server: Server, count: number): Promise<number> {
 }
 
 async function run({ quick, say }: BenchContext): Promise<Results> {
-  const [count, rounds] = quick ? [20_000, 1] : [200_000, 3];
+  const [count, rounds] = quick ? [20_000, 1] : [100_000, 3];
   const folder = mkdtempSync(join(tmpdir(), 'causeway-bench-dns-'));
   const servers: Record<string, Server> = {};
   let why = '';

@@ -43,7 +43,7 @@ function figuresOf(size: Size): Figure[] {
     },
     {
       name: `nft-change-p99-${size}`,
-      what: `the same, p99, ${label(size)}`,
+      what: `endpoint added to the source → first connection that reaches it, p99, ${label(size)}`,
       unit: 'ms',
       target: noTarget,
     },

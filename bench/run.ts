@@ -20,7 +20,7 @@ Options:
   --out FILE    where the figures are written as JSON (default: build/bench/<time>.json)
   --only NAMES  only these benches or figures, separated by commas
   --quick       few repetitions: to see that it runs, not for figures to keep
-  --markdown    prints the table as docs/benchmarks.md has it
+  --docs        writes the table into docs/benchmarks.md as well; only of a whole run
   --help
 `;
 
@@ -32,7 +32,7 @@ interface Options {
   readonly out: string;
   readonly only: readonly string[];
   readonly quick: boolean;
-  readonly markdown: boolean;
+  readonly docs: boolean;
 }
 
 function optionsOf(argv: readonly string[]): Options | undefined {
@@ -42,17 +42,18 @@ function optionsOf(argv: readonly string[]): Options | undefined {
       out: { type: 'string' },
       only: { type: 'string', default: '' },
       quick: { type: 'boolean', default: false },
-      markdown: { type: 'boolean', default: false },
+      docs: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return undefined;
+  if (values.docs && (values.quick || values.only !== '')) throw new Error('--docs: expected a whole run');
   const time = new Date().toISOString().slice(0, 19).replaceAll(':', '');
   return {
     out: values.out ?? join(root, 'build', 'bench', `${time}.json`),
     only: values.only.split(',').filter(Boolean),
     quick: values.quick,
-    markdown: values.markdown,
+    docs: values.docs,
   };
 }
 
@@ -130,8 +131,9 @@ async function main(options: Options): Promise<void> {
     };
     mkdirSync(dirname(options.out), { recursive: true });
     writeFileSync(options.out, `${JSON.stringify({ ...about, rows: shown }, undefined, 2)}\n`);
+    if (options.docs) writeDocs(shown, aboutText(about));
     const missed = shown.filter(({ met }) => met === false).length;
-    process.stdout.write(`\n${options.markdown ? renderMarkdown(shown) : renderTable(shown)}\n`);
+    process.stdout.write(`\n${renderTable(shown)}\n`);
     process.stdout.write(`${aboutText(about)}\n`);
     process.stdout.write(
       `${shown.length} figures, ${missed} miss their target, ${seconds} s; ${relative(process.cwd(), options.out)}\n`,
@@ -139,6 +141,14 @@ async function main(options: Options): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Between the two comments of docs/benchmarks.md. */
+function writeDocs(rows: readonly Row[], about: string): void {
+  const path = join(root, 'docs', 'benchmarks.md');
+  const text = readFileSync(path, 'utf8');
+  const [before = '', after = ''] = text.split(/(?<=<!-- table -->\n)[\s\S]*(?=<!-- end of table -->)/);
+  writeFileSync(path, `${before}\n${about}\n\n${renderMarkdown(rows)}\n${after}`);
 }
 
 function aboutText({
