@@ -108,7 +108,7 @@ async function run({ quick, say }: BenchContext): Promise<Results> {
     const east = world.cluster('east');
     for (let i = 0; i < used; i += 1) east.objects.write(`${i}.yaml`, ...consumerOf(`c${i}-s${i}`));
     const started = performance.now();
-    const controller = await world.startController('east', 120_000);
+    const controller = await world.startController('east', { timeoutMs: 120_000 });
     const { origin } = new URL(world.supervisor.spec(controller).readyUrl);
     await eventually('every endpoint that is used is compiled', async () => {
       const text = await (await fetch(`${origin}/metrics`)).text();

@@ -90,7 +90,9 @@ async function twoClusters({ quick, say }: BenchContext): Promise<Record<string,
       }
     }
     const relay = await world.startRelay();
-    const started = await Promise.all(['east', 'west'].map((name) => world.startController(name, 180_000)));
+    const started = await Promise.all(
+      ['east', 'west'].map((name) => world.startController(name, { timeoutMs: 180_000 })),
+    );
     const controller = started[0] as string;
     const { origin } = new URL(world.supervisor.spec(controller).readyUrl);
     await eventually('every endpoint of west is in east', async () => {

@@ -135,7 +135,7 @@ async function measure(size: Size, { quick, say }: BenchContext): Promise<Record
     const numbers = changing(size, changes);
     say(`${label(size)}: the controller reads its folder`);
     const services = new ManyServices(east.objects, { count: size, changing: numbers });
-    const controller = await world.startController('east', 180_000);
+    const controller = await world.startController('east', { timeoutMs: 180_000 });
     const [first, last] = [
       await world.address('east', nameOf(0)),
       await world.address('east', nameOf(size - 1)),

@@ -6,10 +6,12 @@ import { type Bench, type BenchContext, runAlone } from './bench.ts';
 import { Connector, nowMs } from './connector.ts';
 import { DeltaWatch } from './delta-watch.ts';
 import type { Figure, Measurement, Results } from './figure.ts';
+import { startRelayTree } from './relay-tree.ts';
 import { once, percentile, spreadOf } from './spread.ts';
 import { BenchWorld, eventually } from './world.ts';
 
-const hops = [1] as const;
+const hops = [1, 3] as const;
+type Hops = (typeof hops)[number];
 const over = (relays: number): string => (relays === 1 ? 'one relay' : `${relays} relays in a row`);
 const farther = { none: 'the target is for one relay' } as const;
 
@@ -61,7 +63,7 @@ function compiledAt(lines: readonly string[]): number {
   return Date.parse(time) - Date.now() + nowMs();
 }
 
-async function measure(relays: number, { quick, say }: BenchContext): Promise<Record<string, Measurement>> {
+async function measure(relays: Hops, { quick, say }: BenchContext): Promise<Record<string, Measurement>> {
   const changes = quick ? 5 : 120;
   const world = await BenchWorld.create({ clusters: { east: ['e1'], west: ['w1'] } });
   try {
@@ -75,10 +77,12 @@ async function measure(relays: number, { quick, say }: BenchContext): Promise<Re
       east.addPod(pod('store-0', 'e1', true)),
     ]);
     say(`two clusters over ${over(relays)}`);
+    const tree = relays === 3 ? await startRelayTree(world, ['east', 'west']) : undefined;
+    const dials = (cluster: string) => (tree?.[cluster] === undefined ? {} : { relay: tree[cluster] });
     const [, provider] = await Promise.all([
-      world.startRelay(),
-      world.startController('west'),
-      world.startController('east').then(() => world.startAgent('east', 'e1')),
+      tree ? undefined : world.startRelay(),
+      world.startController('west', dials('west')),
+      world.startController('east', dials('east')).then(() => world.startAgent('east', 'e1')),
     ]);
     const vip = await world.address('east', 'store', true);
     let remote = -1;

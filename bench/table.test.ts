@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Figure, toRow } from './figure.ts';
 import { once, spreadOf } from './spread.ts';
-import { renderMarkdown, renderTable, significant } from './table.ts';
+import { renderFigures, renderMarkdown, renderTable, significant } from './table.ts';
 
 const figure = (over: Partial<Figure> = {}): Figure => ({
   name: 'thing',
@@ -52,9 +52,11 @@ test('what was not run says why and misses nothing', () => {
   expect(toRow('bench', figure(), {}).result).toEqual({ notRun: 'the bench gave no such figure' });
 });
 
-test('as Markdown each row begins with its name', () => {
+test('as Markdown a row of a run has the name of its figure', () => {
   const text = renderMarkdown([toRow('bench', figure(), { thing: { ours: once(1.2345) } })]);
-  expect(text.split('\n')[2]).toBe('| `thing` a thing | 1.23 ms |  |  | none: none yet |  |');
+  expect(text.split('\n')[2]).toBe('| `thing` | 1.23 ms |  |  | none: none yet |  |');
+  const there = renderFigures([figure({ peer: 'theirs', target: { ratioAtMost: 0.5 } })]);
+  expect(there.split('\n')[2]).toBe('| `thing` | a thing | theirs | ≤ 0.5× |');
 });
 
 test('numbers have three significant digits, whole numbers all of theirs', () => {

@@ -1,4 +1,4 @@
-import type { Row, Target, Unit } from './figure.ts';
+import type { Figure, Row, Target, Unit } from './figure.ts';
 import type { Spread } from './spread.ts';
 
 const headings = ['figure', 'ours', 'peer or baseline', 'ratio', 'target', 'met'] as const;
@@ -15,14 +15,24 @@ export function renderTable(rows: readonly Row[]): string {
     .join('');
 }
 
-/** The same rows for docs/benchmarks.md. */
+const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
+
+/** What there is to measure, for docs/benchmarks.md. */
+export function renderFigures(figures: readonly Figure[]): string {
+  const rows = figures.map(({ name, what, unit, peer, target }) =>
+    line([`\`${name}\``, what, peer ?? '', targetText(target, unit)]),
+  );
+  return (
+    line(['name', 'figure', 'against, in the same run', 'target']) +
+    line(['---', '---', '---', '---']) +
+    rows.join('')
+  );
+}
+
+/** The rows of a run, for docs/benchmarks.md. */
 export function renderMarkdown(rows: readonly Row[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
-  const named = rows.map((row) => {
-    const [what = '', ...rest] = cells(row);
-    return [`\`${row.name}\` ${what}`, ...rest];
-  });
-  return line(headings) + line(headings.map(() => '---')) + named.map(line).join('');
+  const named = rows.map((row) => line([`\`${row.name}\``, ...cells(row).slice(1)]));
+  return line(headings) + line(headings.map(() => '---')) + named.join('');
 }
 
 function cells(row: Row): string[] {

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Cluster } from '../src/cli/playground/cluster.ts';
-import { ControlPlane, type RoleFlags } from '../src/cli/playground/control-plane.ts';
+import { ControlPlane, type RoleFlags, relayAddress } from '../src/cli/playground/control-plane.ts';
 import { Network } from '../src/cli/playground/network.ts';
 import { gatewayState } from '../src/cli/playground/status-folder.ts';
 import { Supervisor } from '../src/cli/playground/supervisor.ts';
@@ -48,9 +48,14 @@ export class BenchWorld {
     return cluster;
   }
 
-  /** These resolve once it is ready, with its name. */
-  async startController(cluster: string, timeoutMs?: number): Promise<string> {
-    return this.#start(await this.plane.controller(this.cluster(cluster)), timeoutMs);
+  /** These resolve once it is ready, with its name. `relay`: which one it dials; default: the hub. */
+  async startController(
+    cluster: string,
+    { timeoutMs, relay = relayAddress }: { readonly timeoutMs?: number; readonly relay?: string } = {},
+  ): Promise<string> {
+    const spec = await this.plane.controller(this.cluster(cluster));
+    const command = spec.command.map((word) => (word === relayAddress ? relay : word));
+    return this.#start({ ...spec, command }, timeoutMs);
   }
 
   async startAgent(cluster: string, node: string, timeoutMs?: number): Promise<string> {

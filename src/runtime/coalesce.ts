@@ -1,12 +1,14 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Runs `fn` for a burst of calls: the first at once, those that follow within `windowMs` together at its end.
- * At most one run is in flight; calls during a run lead to one more. `fn` must not reject.
+ * Runs `fn` for a burst of calls: the first at once, those that follow within `windowMs` together at its end. The first
+ * window of a burst may be shorter: what belongs together often comes in two parts. At most one run is in flight; calls
+ * during a run lead to one more. `fn` must not reject.
  */
 export class Coalescer {
   readonly #clock: Clock;
   readonly #windowMs: number;
+  readonly #firstWindowMs: number;
   readonly #fn: () => void | Promise<void>;
   #pending = false;
   #running = false;
@@ -14,16 +16,17 @@ export class Coalescer {
   #cancel: (() => void) | undefined;
   #closed = false;
 
-  constructor(clock: Clock, windowMs: number, fn: () => void | Promise<void>) {
+  constructor(clock: Clock, windowMs: number, fn: () => void | Promise<void>, firstWindowMs = windowMs) {
     this.#clock = clock;
     this.#windowMs = windowMs;
+    this.#firstWindowMs = firstWindowMs;
     this.#fn = fn;
   }
 
   trigger(): void {
     if (this.#closed) return;
     this.#pending = true;
-    if (!this.#running && !this.#waiting) void this.#run();
+    if (!this.#running && !this.#waiting) void this.#run(this.#firstWindowMs);
   }
 
   close(): void {
@@ -31,7 +34,7 @@ export class Coalescer {
     this.#cancel?.();
   }
 
-  async #run(): Promise<void> {
+  async #run(windowMs: number): Promise<void> {
     this.#pending = false;
     this.#running = true;
     try {
@@ -41,9 +44,9 @@ export class Coalescer {
     }
     if (this.#closed) return;
     this.#waiting = true;
-    this.#cancel = this.#clock.after(this.#windowMs, () => {
+    this.#cancel = this.#clock.after(windowMs, () => {
       this.#waiting = false;
-      if (this.#pending) void this.#run();
+      if (this.#pending) void this.#run(this.#windowMs);
     });
   }
 }

@@ -54,7 +54,7 @@ async function connect(node: string): Promise<ReturnType<AckTracker['connect']>>
 }
 
 test('a node is on disk before it is told anything, each time it connects', async () => {
-  claims.compiled(compiled, 0);
+  claims.compiled(compiled, undefined, 0);
   const first = await connect('e1');
   expect(onDisk()).toEqual(['e1']);
   expect(claims.admitted('e1')).toBeUndefined();
@@ -68,7 +68,7 @@ test('a node is on disk before it is told anything, each time it connects', asyn
 });
 
 test('a thousand nodes that connect at once are on disk after few writes', async () => {
-  claims.compiled(compiled, 0);
+  claims.compiled(compiled, undefined, 0);
   const names = Array.from({ length: 1_000 }, (_, i) => `n${i}`);
   await Promise.all(names.map(connect));
   expect(onDisk()).toHaveLength(1_000);
@@ -77,7 +77,7 @@ test('a thousand nodes that connect at once are on disk after few writes', async
 });
 
 test('a disk that cannot be written holds no node up', async () => {
-  claims.compiled(compiled, 0);
+  claims.compiled(compiled, undefined, 0);
   rmSync(state, { recursive: true });
   writeFileSync(state, 'not a folder');
   await connect('e1');

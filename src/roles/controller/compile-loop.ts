@@ -16,8 +16,10 @@ export interface CompileLoopOptions {
   readonly onCompiled: (compiled: Compiled, touched: Touched | undefined) => void;
 }
 
-/** Followers of a change wait this long, so that a burst is compiled once. */
+/** While changes keep coming they wait this long, so that a burst is compiled few times. */
 const windowMs = 50;
+/** A cluster's counts and its endpoints come from a relay one after the other. */
+const firstWindowMs = 5;
 
 /**
  * Runs the model over what sources say. Nothing is compiled before `start`: until every local source is complete,
@@ -34,7 +36,7 @@ export class CompileLoop {
 
   constructor(options: CompileLoopOptions) {
     this.#options = options;
-    this.#coalescer = new Coalescer(options.clock, windowMs, () => this.#compile());
+    this.#coalescer = new Coalescer(options.clock, windowMs, () => this.#compile(), firstWindowMs);
     this.#seconds = options.metrics.histogram({
       name: 'compile_seconds',
       help: 'time to compile a batch of changes',

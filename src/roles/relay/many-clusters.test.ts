@@ -24,11 +24,11 @@ test('S1 what reaches a cluster grows with what it refers to, not with what ther
     member.import();
     member.export(...Array.from({ length: exportsEach }, (_, i) => exported(name, c, i)));
   }
-  const held = (): { readonly names: number; readonly bytes: number } =>
-    [...hub.origins.values()].reduce(
-      (sum, { usage }) => ({ names: sum.names + usage.names, bytes: sum.bytes + usage.bytes }),
-      { names: 0, bytes: 0 },
-    );
+  const held = () => {
+    const usages = names.map((name) => hub.origin(name)?.usage);
+    const sum = (key: 'names' | 'bytes'): number => usages.reduce((n, usage) => n + (usage?.[key] ?? 0), 0);
+    return { names: sum('names'), bytes: sum('bytes') };
+  };
   // A Cluster and an assignment of each.
   await expect.poll(() => held().names, patience).toBe(2 * clusters * exportsEach);
 
