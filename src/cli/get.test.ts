@@ -49,7 +49,10 @@ async function controller(name: string, ...changes: readonly (readonly [string, 
         acks,
         relays,
         heardAt: (cluster) => (cluster === 'west' ? now - 41_000 : undefined),
-        refused: () => [{ cluster: 'north', port: 'shop/store/tcp-80', composite: 'shop/store' }],
+        refused: () =>
+          name === 'composite'
+            ? [{ cluster: 'north', port: 'shop/store/tcp-80', composite: 'shop/store' }]
+            : [],
         certificate: () => certificateLine({ from: now - day, until: now + 364 * day }, now),
         now: () => now,
       }),
@@ -177,6 +180,13 @@ test('V3 every candidate of a back end: cluster, share, whether it is preferred 
     { cluster: 'near', region: 'eu', share: 0, preferred: false, ready: 3 },
     { cluster: 'west', region: 'us', share: 0, preferred: false, ready: 3 },
   ]);
+});
+
+test('C6 who asks in vain is told with the back end', async () => {
+  const admin = await controller('composite');
+  expect((await get(admin, 'backends', 'shop/store')).text).toMatch(
+    /\n\nnot offered to north, which asks for it\n$/,
+  );
 });
 
 test('a name narrows the list; one that is not there is exit 1', async () => {

@@ -102,7 +102,7 @@ const backendTable = (lines: readonly OfferedLine[]): string =>
 
 /** One back end with everybody who could stand behind it. */
 function candidateTable(line: OfferedLine): string {
-  const { namespace, name, kind, port, policy, candidates } = line;
+  const { namespace, name, kind, port, policy, candidates, refused } = line;
   const rows = candidates.map((c) => [
     c.cluster,
     dash(c.region),
@@ -117,7 +117,8 @@ function candidateTable(line: OfferedLine): string {
     ['CLUSTER', 'REGION', 'PATH', 'READY', 'ENDPOINTS', 'SHARE', 'PREFERRED', 'WHY'],
     rows,
   );
-  return `${kind} ${namespace}/${name} ${port}  ${policy}\n\n${table}\n`;
+  const asking = refused.length === 0 ? '' : `\nnot offered to ${refused.join(', ')}, which asks for it\n`;
+  return `${kind} ${namespace}/${name} ${port}  ${policy}\n\n${table}\n${asking}`;
 }
 
 function clusterTable({ clusters, relays, time }: ClustersAnswer): string {
