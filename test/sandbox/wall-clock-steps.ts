@@ -3,7 +3,7 @@
  * SIGUSR2 sets `Date` by the next of these steps. Timers and the monotonic clock go on as they do when an
  * administrator sets a machine's clock. The kernel has no wall clock for one process alone.
  */
-const steps = [3_600_000, -7_200_000, 3_600_000];
+const steps = [-3_600_000, 7_200_000, -3_600_000];
 
 const system = Date;
 let offset = 0;
