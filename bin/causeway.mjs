@@ -8,10 +8,16 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   );
   process.exit(2);
 }
-// An agent shares its node with workloads. V8 would give young objects up to 128 MiB and let garbage be three times
-// what is in use; flags cannot be changed later, so that this process begins again as itself.
-const frugal = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
-if (process.argv[2] === 'agent' && !process.execArgv.includes(frugal[0])) {
+// V8 would keep up to 128 MiB for young objects alone, and an agent shares its node with workloads. Flags cannot be
+// changed later, so that the process of a role begins again as itself.
+const room = '--max-semi-space-size=16';
+const frugal = {
+  agent: ['--max-semi-space-size=4', '--heap-growing-percent=50'],
+  controller: [room],
+  dns: [room],
+  relay: [room],
+}[process.argv[2]];
+if (frugal && !process.execArgv.some((flag) => flag.startsWith('--max-semi-space-size'))) {
   const args = [...frugal, ...process.execArgv, ...process.argv.slice(1)];
   process.execve?.(process.execPath, [process.execPath, ...args], process.env);
 }
