@@ -62,7 +62,7 @@ function dial(options: PublishLinkOptions): DuplexLoop {
   const observer: StreamObserver = {
     node: (node) => options.asked?.(decodeRelayNode(node)),
     answered: (_typeUrl, _told, refused) => {
-      for (const { entry, message } of refused) options.refused?.(entry.name, message);
+      for (const { name, message } of refused) options.refused?.(name, message);
     },
   };
   let reason = '';

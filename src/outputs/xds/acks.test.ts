@@ -77,7 +77,7 @@ function setUp() {
     refuse: (session: AckSession, typeUrl: string, name: string) => {
       const entry = log.get(typeUrl, name) as Entry;
       session.answered(typeUrl, { upserts: [entry], removals: [] }, [
-        { entry, message: 'the kernel said no' },
+        { name, version: entry.version, message: 'the kernel said no' },
       ]);
     },
   };
@@ -158,6 +158,22 @@ test('one refused Listener holds back its own Gateway only, until it is taken or
   expect(acks.snapshot()).toMatchObject([{ node: 'a', refused: [{ name, message: 'the kernel said no' }] }]);
   a.answered(listener, { upserts: [log.get(listener, name) as Entry], removals: [] }, []);
   expect(programmed('bad')).toBe(true);
+});
+
+test('a refused removal of a Listener counts as one that the node still has', () => {
+  const { acks, output, log, catchUp } = setUp();
+  output.update(irOf([frontend('gone')]));
+  const a = acks.connect('a');
+  catchUp(a);
+  const name = 'gateway/shop/gone/tcp-80';
+  output.update(irOf([]));
+  catchUp(a);
+  const told = { upserts: [], removals: [name] };
+  a.answered(listener, told, [{ name, version: '', message: 'busy' }]);
+  expect(acks.acknowledged('a', log.position)).toBe(true);
+  expect(acks.refusesListener('a', 'gateway/shop/gone/')).toBe(true);
+  a.answered(listener, told, []);
+  expect(acks.refusesListener('a', 'gateway/shop/gone/')).toBe(false);
 });
 
 test('a refused back end holds back every Gateway that sends to it', () => {

@@ -1,6 +1,6 @@
 import type { Programming } from '../../model/inputs.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
-import type { Entry } from './log-entry.ts';
+import type { RefusedResource } from './delta-server-stream.ts';
 import { type GatewayUse, ProgrammingLedger, type Refused } from './programming-ledger.ts';
 import type { Told } from './type-stream.ts';
 
@@ -222,15 +222,14 @@ export class AckSession {
     this.#observer.onChange();
   }
 
-  answered(typeUrl: string, told: Told, refused: readonly { entry: Entry; message: string }[]): void {
+  answered(typeUrl: string, told: Told, refused: readonly RefusedResource[]): void {
     if (!this.#isCurrent) return;
     const { refused: known } = this.#record;
     if (known.size > 0) {
       for (const { name } of told.upserts) known.delete(`${typeUrl} ${name}`);
       for (const name of told.removals) known.delete(`${typeUrl} ${name}`);
     }
-    for (const { entry, message } of refused) {
-      const { name, version } = entry;
+    for (const { name, version, message } of refused) {
       known.set(`${typeUrl} ${name}`, { typeUrl, name, version, message });
     }
     this.#observer.onChange();

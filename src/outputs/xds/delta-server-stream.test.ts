@@ -49,7 +49,7 @@ function connect(log: ResourceLog, options: Setup = {}) {
       failure = error;
     },
     observer: {
-      answered: (_t, _told, refused) => refusals.push(...refused.map((r) => `${r.entry.name}: ${r.message}`)),
+      answered: (_t, _told, refused) => refusals.push(...refused.map((r) => `${r.name}: ${r.message}`)),
     },
   });
   const receive = (request: Partial<DeltaRequest> & { typeUrl: string }): void =>
@@ -388,6 +388,26 @@ test('a NACK names what it refuses; without details it counts for what its messa
     error: { code: 13, message, refusals: [] },
   });
   expect(refusals).toEqual([`b: ${message}`]);
+});
+
+test('a NACK of a removal counts for that name, and for nothing that came as a body', () => {
+  const { log, receive, raw, refusals } = setUp();
+  put(log, listener, 'a', 'b', 'c');
+  receive({ typeUrl: listener, subscribe: ['*'] });
+  const nack = (refused: string[], text = '') => {
+    const [response] = raw();
+    const error = { code: 3, message: text, refusals: refused.map((name) => ({ name, message: 'kept' })) };
+    receive({ ...acknowledgement(listener, response?.nonce ?? '', []), error });
+    return refusals.splice(0);
+  };
+  nack([]);
+  log.remove(listener, 'a');
+  log.remove(listener, 'b');
+  log.flush();
+  expect(nack(['a'])).toEqual(['a: kept']);
+  log.remove(listener, 'c');
+  log.flush();
+  expect(nack([], 'no idea')).toEqual(['c: no idea']);
 });
 
 test('two streams in the same state are sent the same bytes', () => {

@@ -1,8 +1,7 @@
 import { AppError, messageOf } from '../../runtime/errors.ts';
-import { type DeltaRequest, decodeDeltaRequest, type Refusal } from '../../wire/proto/discovery.ts';
+import { type DeltaRequest, decodeDeltaRequest } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import type { DeltaMessage } from './delta-message.ts';
-import type { Entry } from './log-entry.ts';
 import type { LogReader, ResourceLog } from './resource-log.ts';
 import { type Told, type TypePlan, TypeStream } from './type-stream.ts';
 import type { View } from './view.ts';
@@ -25,12 +24,20 @@ export const defaultStreamLimits: StreamLimits = {
   responseBytes: 1024 * 1024,
 };
 
+/** What a client did not take. */
+export interface RefusedResource {
+  readonly name: string;
+  /** Empty: its removal. */
+  readonly version: string;
+  readonly message: string;
+}
+
 /** What happens on a stream. All are called synchronously. */
 export interface StreamObserver {
   /** Bytes of envoy.config.core.v3.Node, whenever the client sends them. */
   node?(bytes: Uint8Array): void;
   /** `refused` is empty after an ACK. A refusal without names counts for all that the response carried. */
-  answered?(typeUrl: string, told: Told, refused: readonly { entry: Entry; message: string }[]): void;
+  answered?(typeUrl: string, told: Told, refused: readonly RefusedResource[]): void;
   /** The client acknowledged everything of this type up to `position`. */
   progress?(typeUrl: string, position: number): void;
   sent?(typeUrl: string, bytes: number): void;
@@ -242,15 +249,19 @@ function parse(message: Uint8Array): DeltaRequest {
   }
 }
 
-/** By the names in the details; else by those in the message, as Envoy writes them; else all of the response. */
-function matchRefusals(
-  told: Told,
-  error: { message: string; refusals: readonly Refusal[] },
-): { entry: Entry; message: string }[] {
+/**
+ * By the names in the details; else by those in the message, as Envoy writes them; else all of the response. What is
+ * refused may be a removal: then the client keeps what it had.
+ */
+function matchRefusals(told: Told, error: NonNullable<DeltaRequest['error']>): RefusedResource[] {
+  const carried = [
+    ...told.upserts.map(({ name, version }) => ({ name, version })),
+    ...told.removals.map((name) => ({ name, version: '' })),
+  ];
   const byName = new Map(error.refusals.map((r) => [r.name, r.message]));
-  const named = told.upserts.filter((entry) => byName.has(entry.name));
-  if (named.length > 0) return named.map((entry) => ({ entry, message: byName.get(entry.name) ?? '' }));
-  const mentioned = told.upserts.filter((entry) => error.message.includes(`${entry.name}:`));
-  const refused = mentioned.length > 0 ? mentioned : told.upserts;
-  return refused.map((entry) => ({ entry, message: error.message }));
+  const named = carried.filter(({ name }) => byName.has(name));
+  if (named.length > 0) return named.map((r) => ({ ...r, message: byName.get(r.name) ?? '' }));
+  const mentioned = carried.filter(({ name }) => error.message.includes(`${name}:`));
+  const refused = mentioned.length > 0 ? mentioned : carried;
+  return refused.map((r) => ({ ...r, message: error.message }));
 }

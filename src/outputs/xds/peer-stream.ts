@@ -133,7 +133,7 @@ export class PeerStream {
         if (!first) return;
         this.#metrics.nacks.inc({ role: peer.role }, refused.length);
         logger.warn(
-          { peer: this.name, type: typeUrl, refused: refused.length, name: first.entry.name },
+          { peer: this.name, type: typeUrl, refused: refused.length, name: first.name },
           `xDS client refuses resources: ${first.message.slice(0, 500)}`,
         );
       },

@@ -145,7 +145,7 @@ export class Publisher {
         node: (node) => {
           this.asked = decodeRelayNode(node);
         },
-        answered: (_t, _told, refused) => void this.refused.push(...refused.map((r) => r.entry.name)),
+        answered: (_t, _told, refused) => void this.refused.push(...refused.map((r) => r.name)),
       },
     });
     const end = (): void => {
