@@ -204,7 +204,9 @@ test('a class of somebody else', () => {
 });
 
 test('asking changes nothing: every Gateway of every golden case, and what the model keeps', () => {
-  for (const name of readdirSync(join(root, 'testdata')).sort()) {
+  for (const name of readdirSync(join(root, 'testdata'))
+    .filter((name) => name !== 'wire')
+    .sort()) {
     const model = modelOf(name);
     const before = { ...model.size };
     const deadline = model.nextDeadline;

@@ -36,6 +36,18 @@ test('an operator that is not known does not widen an offer', () => {
   expect([known, newer].map((to) => offered(to))).toEqual([true, false]);
 });
 
+test('U1 a field that is not known never widens an offer: its entry leads to nobody, the others as they say', () => {
+  const known = { clusters: { names: ['north'] } };
+  for (const later of [
+    { later: 1 },
+    { clusters: { later: 1 } },
+    { clusters: { names: ['east'], later: 1 } },
+    { clusters: { matchExpressions: [{ key: 'env', operator: 'Exists', later: 1 }] } },
+  ]) {
+    expect(parseExportPolicy([known, later])).toEqual([known]);
+  }
+});
+
 test('an entry that leads somewhere else gives nothing here', () => {
   const elsewhere = parseExportPolicy([{ namespace: 'team-b', name: 'shop' }, { name: 'other' }]);
   expect(elsewhere).toEqual([]);
@@ -54,7 +66,6 @@ test('a policy from a peer is one, or none at all', () => {
     {},
   ];
   expect(parseExportPolicy(JSON.parse(JSON.stringify(good)))).toEqual(good);
-  expect(parseExportPolicy([{ later: 1 }])).toEqual([{}]);
   for (const bad of [
     undefined,
     {},

@@ -42,26 +42,29 @@ export function mayBeOfferedTo(consumer: Pick<Consumer, 'cluster' | 'namespaces'
 const maxTargets = 16;
 
 /**
- * What a peer sent as export policy; undefined when it is not one. Unknown fields are dropped, and with them the
- * entries that say a namespace or name of their own: where they lead is not this resource.
+ * What a peer sent as export policy; undefined when it is not one. An entry with a field that is not known leads to
+ * nobody, since it may be one that narrows; so does one that says a namespace or name of its own: where it leads is
+ * not this resource.
  */
 export function parseExportPolicy(value: unknown): readonly ExportTarget[] | undefined {
   if (!Array.isArray(value) || value.length > maxTargets) return undefined;
   const targets: ExportTarget[] = [];
   for (const entry of value as unknown[]) {
     if (!isRecord(entry)) return undefined;
-    const { clusters, namespace, name } = entry;
+    const { clusters, namespace, name, ...unknown } = entry;
     if (!isTextOrAbsent(namespace) || !isTextOrAbsent(name)) return undefined;
     const match = clusters === undefined ? undefined : parseMatch(clusters);
     if (clusters !== undefined && !match) return undefined;
-    if (namespace === undefined && name === undefined) targets.push(match ? { clusters: match } : {});
+    const leadsElsewhere = namespace !== undefined || name !== undefined || !isEmpty(unknown);
+    if (!leadsElsewhere && match !== 'unknown') targets.push(match ? { clusters: match } : {});
   }
   return targets;
 }
 
-function parseMatch(value: unknown): ClusterMatch | undefined {
+function parseMatch(value: unknown): ClusterMatch | 'unknown' | undefined {
   if (!isRecord(value)) return undefined;
-  const { names, matchLabels, matchExpressions } = value;
+  const { names, matchLabels, matchExpressions, ...others } = value;
+  let isKnown = isEmpty(others);
   if (names !== undefined && !isTexts(names)) return undefined;
   if (matchLabels !== undefined && !(isRecord(matchLabels) && isTexts(Object.values(matchLabels))))
     return undefined;
@@ -69,15 +72,15 @@ function parseMatch(value: unknown): ClusterMatch | undefined {
   if (matchExpressions !== undefined) {
     if (!Array.isArray(matchExpressions)) return undefined;
     for (const e of matchExpressions as unknown[]) {
-      if (!isRecord(e) || typeof e.key !== 'string' || typeof e.operator !== 'string') return undefined;
-      if (e.values !== undefined && !isTexts(e.values)) return undefined;
-      expressions.push({
-        key: e.key,
-        operator: e.operator,
-        ...(e.values === undefined ? {} : { values: e.values }),
-      });
+      if (!isRecord(e)) return undefined;
+      const { key, operator, values, ...unknown } = e;
+      if (typeof key !== 'string' || typeof operator !== 'string') return undefined;
+      if (values !== undefined && !isTexts(values)) return undefined;
+      isKnown &&= isEmpty(unknown);
+      expressions.push({ key, operator, ...(values === undefined ? {} : { values }) });
     }
   }
+  if (!isKnown) return 'unknown';
   return {
     ...(names === undefined ? {} : { names }),
     ...(matchLabels === undefined ? {} : { matchLabels: matchLabels as Record<string, string> }),
@@ -87,6 +90,7 @@ function parseMatch(value: unknown): ClusterMatch | undefined {
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+const isEmpty = (fields: object): boolean => Object.keys(fields).length === 0;
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((v) => typeof v === 'string');
 const isTextOrAbsent = (value: unknown): value is string | undefined =>
