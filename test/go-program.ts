@@ -1,16 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { cacheFolder, isWritable } from './cache-folder.ts';
 
 const flags = ['-trimpath', '-buildvcs=false', '-mod=readonly', '-ldflags=-s -w'];
 
@@ -55,27 +47,10 @@ function fingerprint({ folder, package: package_, sources = [] }: GoProgram): st
   return hash.update(JSON.stringify([package_, flags, process.arch])).digest('hex');
 }
 
-/** `$CAUSEWAY_CACHE`, else `~/.cache/causeway`, else (no home that can be written) a folder of the clone. */
-function cacheFolder(): string {
-  if (process.env.CAUSEWAY_CACHE) return process.env.CAUSEWAY_CACHE;
-  return writable(homedir())
-    ? join(homedir(), '.cache', 'causeway')
-    : join(import.meta.dirname, '..', 'build', 'cache');
-}
-
-function writable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function goEnvironment(cache: string, name: string): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
   env.PATH = [env.PATH, '/usr/local/go/bin', '/usr/lib/go/bin'].join(delimiter);
-  if (!env.HOME || !writable(env.HOME)) env.HOME = cache;
+  if (!env.HOME || !isWritable(env.HOME)) env.HOME = cache;
   const version = spawnSync('go', ['version'], { env, encoding: 'utf8' });
   if (version.status !== 0) {
     throw new Error(`expected Go 1.21 or newer to build ${name}, found none; see https://go.dev/doc/install`);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkSandbox, runInSandbox, watchParent } from '../src/cli/playground/sandbox.ts';
 import { buildCoreDns } from './coredns/build.ts';
+import { fetchEnvoy } from './envoy/fetch.ts';
 
 /**
  * `npm test`: static checks, the unit tests, and inside a sandbox the tests that need namespaces; the last line
@@ -53,6 +54,19 @@ async function stage(title: string, command: () => Promise<number>): Promise<boo
   if (!ok) failed += 1;
   else if (args.length === 0) passed += 1;
   return ok;
+}
+
+/** A program that tests run; they find its path in `variable`. */
+async function provide(title: string, variable: string, make: () => Promise<string>): Promise<void> {
+  await stage(title, async () => {
+    try {
+      process.env[variable] = await make();
+      return 0;
+    } catch (error) {
+      console.error(error instanceof Error ? error.message : error);
+      return 1;
+    }
+  });
 }
 
 /** A run of vitest. One that ends badly without having counted a failure is itself a failure. */
@@ -107,15 +121,8 @@ if (args.length === 0) {
   await stage('tsc', () => run(join(modules, '.bin', 'tsc'), ['-p', 'tsconfig.json']));
   await stage('knip', () => run(join(modules, '.bin', 'knip'), ['--no-progress']));
 }
-await stage('stock CoreDNS for the DNS tests', async () => {
-  try {
-    process.env.CAUSEWAY_COREDNS = await buildCoreDns();
-    return 0;
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-    return 1;
-  }
-});
+await provide('stock CoreDNS for the DNS tests', 'CAUSEWAY_COREDNS', buildCoreDns);
+await provide('stock Envoy for the xDS tests', 'CAUSEWAY_ENVOY', fetchEnvoy);
 await tests('unit', (argv, env) => run(node, argv, env));
 await tests('sandbox', sandboxed);
 await tests('launch', (argv, env) => run(node, argv, env));

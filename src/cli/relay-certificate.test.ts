@@ -76,7 +76,10 @@ test('what cannot be used is named', async () => {
   await expect(runRelayCertificate(west())).rejects.toMatchObject({ code: 'E_TLS_LOAD' });
   await runRelayInit({ set: 'demo', state: join(dir, 'ca') });
   const wrong: [Partial<RelayCertificateOptions>, RegExp][] = [
-    [{ role: 'dns' }, /--node: expected the name of a node for --role agent, and for no other role/],
+    [
+      { role: 'dns' },
+      /--node: expected the name of a node for --role agent, one or none for proxy, none for others/,
+    ],
     [{ namespaces: ['a*b'] }, /expected a namespace or a prefix and \*, found "a\*b"/],
     [{ cluster: 'a,b' }, /expected a DNS label as cluster, found "a,b"/],
   ];

@@ -18,11 +18,10 @@ export interface RelayCertificateOptions extends Omit<PeerIdentity, 'set'> {
 /** `causeway relay certificate`: a certificate for one role of one cluster. Resolves with the exit code. */
 export async function runRelayCertificate(options: RelayCertificateOptions): Promise<number> {
   const { state, out, ...identity } = options;
-  if ((identity.role === 'agent') !== (identity.node !== undefined)) {
-    throw new AppError(
-      'E_USAGE',
-      '--node: expected the name of a node for --role agent, and for no other role',
-    );
+  if (identity.role !== 'proxy' && (identity.role === 'agent') !== (identity.node !== undefined)) {
+    const message =
+      '--node: expected the name of a node for --role agent, one or none for proxy, none for others';
+    throw new AppError('E_USAGE', message);
   }
   const ca = CaFolder.open(state);
   const files = await ca.issueInto(out, { ...identity, now: Date.now() });

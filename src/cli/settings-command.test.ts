@@ -182,7 +182,7 @@ const values: Readonly<Record<string, { is: string; not: readonly string[]; but:
   revoked: { is: path, not: ['a\0b'], but: ['members.yaml'] },
   output: { is: 'table, json or yaml', not: ['xml', 'JSON'], but: ['json'] },
   out: { is: path, not: ['a\0b'], but: ['x'] },
-  role: { is: 'controller, relay, agent, dns or admin', not: ['root'], but: ['dns'] },
+  role: { is: 'controller, relay, agent, dns, proxy or admin', not: ['root'], but: ['dns'] },
   label: {
     is: 'key=value as labels of Kubernetes are',
     not: ['prod', '=a', 'a b=c', 'a=b c'],

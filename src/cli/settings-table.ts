@@ -247,7 +247,7 @@ export const relayCertificateSettings: readonly Setting[] = [
     check: oneOf(...peerRoles),
     required: true,
   },
-  { name: 'node', value: 'name', help: 'the node, for agents', check: isDnsName },
+  { name: 'node', value: 'name', help: 'the node of an agent, or which proxy', check: isDnsName },
   {
     name: 'label',
     value: 'key=value',

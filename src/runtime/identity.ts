@@ -9,7 +9,7 @@ import {
   topologyName,
 } from './name-patterns.ts';
 
-export const peerRoles = ['controller', 'relay', 'agent', 'dns', 'admin'] as const;
+export const peerRoles = ['controller', 'relay', 'agent', 'dns', 'proxy', 'admin'] as const;
 export type PeerRole = (typeof peerRoles)[number];
 
 /**

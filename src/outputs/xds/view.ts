@@ -1,4 +1,5 @@
 import { typeUrls } from '../../wire/proto/type-urls.ts';
+import { nodesName } from './assignment.ts';
 import type { Entry } from './log-entry.ts';
 import type { ResourceLog } from './resource-log.ts';
 
@@ -23,17 +24,30 @@ export interface View {
 }
 
 const { listener, cluster, assignment, originStatus } = typeUrls;
-const agentView = viewOf('agent', [listener, cluster, assignment, originStatus]);
-const dnsView = viewOf('dns', [listener, originStatus]);
+const dataPlaneViews = new Map([
+  viewOf('agent', [listener, cluster, assignment, originStatus]),
+  viewOf('dns', [listener, originStatus]),
+  proxyView(),
+]);
 
-/** What the data planes of a controller's own cluster see; undefined: nothing. */
+/** What the data planes of a controller's own cluster see, by their role; undefined: nothing. */
 export function dataPlaneView(role: string): View | undefined {
-  if (role === 'agent') return agentView;
-  return role === 'dns' ? dnsView : undefined;
+  return dataPlaneViews.get(role);
+}
+
+/**
+ * What any client of the standard types takes: nothing that only our own clients understand, and no UDP Listener,
+ * which Envoy refuses where it binds no port ("UDP listener … with bind_to_port: false", 1.40).
+ */
+function proxyView(): readonly [string, View] {
+  const [key, { sees, ...view }] = viewOf('proxy', [listener, cluster, assignment]);
+  const hidden = (typeUrl: string, { name }: Entry): boolean =>
+    typeUrl === listener ? /\/udp-\d+$/.test(name) : typeUrl === assignment && name === nodesName;
+  return [key, { ...view, sees: (typeUrl, entry) => sees(typeUrl, entry) && !hidden(typeUrl, entry) }];
 }
 
 /** Sees everything of the given types. */
-function viewOf(key: string, types: readonly string[]): View {
+function viewOf(key: string, types: readonly string[]): readonly [string, View] {
   const seen = new Set(types);
-  return { key, stable: true, sees: (typeUrl) => seen.has(typeUrl) };
+  return [key, { key, stable: true, sees: (typeUrl) => seen.has(typeUrl) }];
 }

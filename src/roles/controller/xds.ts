@@ -75,7 +75,7 @@ export class ControllerXds {
     return startXdsServer({
       listen,
       credentials: serverCredentials(tls, clock),
-      identify: (call) => identifyCall(call, { set, roles: ['agent', 'dns'], cluster: own }),
+      identify: (call) => identifyCall(call, { set, roles: ['agent', 'dns', 'proxy'], cluster: own }),
       admission,
       log: this.#log,
       views: (peer) => dataPlaneView(peer.role),
