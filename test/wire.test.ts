@@ -65,7 +65,7 @@ const optional: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   'listener-tcp': { appProtocol: {}, protocol: {} },
   'listener-udp': {},
   cluster: {},
-  'link-cluster': { appProtocol: {}, kinds: {}, network: {}, protocol: {} },
+  'link-cluster': { appProtocol: {}, kinds: {}, network: {}, protocol: {}, selected: { selected: 2 } },
   'link-metadata-published': { export: {}, mark: { mark: 0 } },
   'link-metadata-relayed': { path: { path: [] }, mark: { mark: 0 } },
 };

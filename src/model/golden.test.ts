@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { yamlText } from '../wire/yaml-text.ts';
 import type { Touched } from './compiled.ts';
 import { dumpCompiled, dumpInputs } from './dump.ts';
+import { isGoldenCase } from './golden-cases.ts';
 import { Model } from './model.ts';
 import { readInputs } from './read-inputs.ts';
 
@@ -46,9 +47,7 @@ function reopened(model: Model): string {
   return yamlText(dumpCompiled(again.compiled));
 }
 
-for (const name of readdirSync(root)
-  .filter((name) => name !== 'wire')
-  .sort()) {
+for (const name of readdirSync(root).filter(isGoldenCase).sort()) {
   const text = readFileSync(join(root, name, 'in.yaml'), 'utf8');
   const title = /^# (.+)$/m.exec(text)?.[1] ?? name;
   test(`${title} (testdata/${name})`, async () => {

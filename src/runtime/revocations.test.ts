@@ -68,7 +68,7 @@ test('an entry that is not understood is refused, since it would revoke less tha
     ],
     [
       '[{cluster: a, role: king}]',
-      'revoked[0].role: expected controller, relay, agent, dns, admin, found "king"',
+      'revoked[0].role: expected controller, relay, agent, dns, proxy, admin, found "king"',
     ],
     ['[{cluster: a}, {cluster: a, issuedBefore: yesterday}]', 'revoked[1].issuedBefore: expected a time'],
     ['[{cluster: a, issuedBefore: 2026-01-01}]', 'revoked[0].issuedBefore: expected a time'],
