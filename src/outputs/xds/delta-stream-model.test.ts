@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AppError } from '../../runtime/errors.ts';
+import { fuzz } from '../../runtime/fuzz-bed.ts';
 import { DeltaClientStream } from '../../sources/xds/delta-client-stream.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
@@ -240,3 +241,43 @@ test('whatever is subscribed, changed, refused, lost or slow: the client ends wi
     { numRuns: 600 },
   );
 });
+
+test('a long session of a slow client, with new names all the time, leaves nothing behind', async () => {
+  const log = new ResourceLog({ slack: 64, maxTombstones: 2_000 });
+  const truth = new Map<string, string>();
+  let odd = 0;
+  const view: View = { ...everything, stable: false, sees: (_t, { name }) => name.length % 2 !== odd };
+  const link = new Link({ refuses: (content) => content.endsWith('7'), capacity: 2, slow: true });
+  const [type] = types as [string];
+  log.open();
+  link.client.subscribe(type, ['*']);
+  link.connect(log, view);
+  const nameOf = (i: number): string => `${i % 2 ? 'odd' : 'even'}-${i}`;
+  await fuzz(25_000, async (random, i) => {
+    log.set(type, { name: nameOf(i), body: Buffer.from(`${i}`) });
+    truth.set(nameOf(i), `${i}`);
+    const gone = nameOf(i - random.below(100));
+    log.remove(type, gone);
+    truth.delete(gone);
+    const old = nameOf(i - 100);
+    log.remove(type, old);
+    truth.delete(old);
+    if (random.chance(20)) link.client.subscribe(type, [nameOf(i), `xdstp://s/t/v1/${i}/*`]);
+    if (random.chance(20)) link.client.unsubscribe(type, [nameOf(i - random.below(200))]);
+    link.client.unsubscribe(type, [nameOf(i - 200), `xdstp://s/t/v1/${i - 20}/*`]);
+    if (random.chance(5)) {
+      odd = 1 - odd;
+      link.server?.refresh();
+    }
+    if (random.chance(30)) log.flush();
+    if (i % 3_000 === 0) link.connect(log, view);
+    for (let steps = random.below(4); steps > 0; steps -= 1) await link.step();
+    if (i % 500 === 0) await link.settle();
+  });
+  link.server?.refresh();
+  log.flush();
+  await link.settle();
+  expect(link.fault).toBeUndefined();
+  const seen = [...truth].filter(([name, content]) => name.length % 2 !== odd && !content.endsWith('7'));
+  expect(new Map([...link.heldOf(type)].sort())).toEqual(new Map(seen.sort()));
+}, 300_000);

@@ -105,6 +105,31 @@ test('what was accepted is claimed to the next server, what was refused in no ve
   );
 });
 
+test('what was refused and never taken is not remembered, what was taken meanwhile is', async () => {
+  const { client, open, receive, taken, applies } = setUp({ auto: false });
+  const no = (...names: string[]) => names.map((name) => ({ name, message: 'no' }));
+  client.subscribe(cluster, ['*']);
+  open();
+  receive(cluster, ['a', 'b'], [], 'v1');
+  receive(cluster, ['a', 'b', 'c'], [], 'v2');
+  applies.shift()?.resolve(no('b'));
+  applies.shift()?.resolve(no('a', 'b', 'c'));
+  await taken();
+  client.closed();
+  open();
+  expect((await taken())[0]?.initialVersions).toEqual(new Map([['a', '?']]));
+  // Refused after the connection was lost: no different.
+  receive(cluster, ['d'], [], 'v3');
+  client.closed();
+  open();
+  expect((await taken())[0]?.initialVersions.get('d')).toBe('?');
+  applies.shift()?.resolve(no('d'));
+  await taken();
+  client.closed();
+  open();
+  expect((await taken())[0]?.initialVersions).toEqual(new Map([['a', '?']]));
+});
+
 test('what the handler was not done with when the stream ended is claimed in a version no server has', async () => {
   const { client, open, receive, taken, applies } = setUp({ auto: false });
   client.subscribe(cluster, ['*']);

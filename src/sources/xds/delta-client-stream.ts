@@ -146,9 +146,6 @@ export class DeltaClientStream {
     this.#complete = false;
     for (const type of this.#types.values()) {
       type.asked = false;
-      // Whether the handler took these is not known: they are claimed, in a version that no server has.
-      for (const name of type.brought.keys()) type.versions.set(name, noVersion);
-      type.brought.clear();
       type.acks = Promise.resolve();
     }
     const last = (typeUrl: string): number => (typeUrl === typeUrls.originStatus ? 1 : 0);
@@ -208,13 +205,21 @@ export class DeltaClientStream {
     ];
   }
 
-  /** Of a refused name the handler has its last good value, or none: it is claimed, but not in any version. */
+  /**
+   * Of a refused name the handler has its last good value, if there was one: it is claimed, but not in any version.
+   * What was never taken is not remembered, so that a peer cannot fill the memory with what is refused.
+   */
   #remember(type: ClientType, response: DeltaResponse, refusals: readonly Refusal[]): void {
     const refused = new Set(refusals.map((r) => r.name));
     const isLast = (name: string): boolean =>
       type.brought.get(name) === response && type.brought.delete(name);
     for (const { name, version } of response.resources) {
-      if (isLast(name)) type.versions.set(name, refused.has(name) ? noVersion : version);
+      const last = isLast(name);
+      const isHeld = type.versions.has(name);
+      if (refused.has(name)) {
+        if (last && isHeld) type.versions.set(name, noVersion);
+      } else if (last) type.versions.set(name, version);
+      else if (!isHeld && type.brought.has(name)) type.versions.set(name, noVersion);
     }
     for (const name of response.removals) if (isLast(name)) type.versions.delete(name);
   }
@@ -227,7 +232,11 @@ export class DeltaClientStream {
   #ask(typeUrl: string, type: ClientType): void {
     type.asked = true;
     // A marker says something of this connection: it must come again.
-    const initialVersions = typeUrl === typeUrls.originStatus ? new Map<string, string>() : type.versions;
+    const initialVersions = new Map(typeUrl === typeUrls.originStatus ? [] : type.versions);
+    // Whether the handler took these is not known: they are claimed, in a version that no server has.
+    for (const name of typeUrl === typeUrls.originStatus ? [] : type.brought.keys()) {
+      initialVersions.set(name, noVersion);
+    }
     this.#send({ ...request(typeUrl), subscribe: [...type.wanted], initialVersions });
   }
 
