@@ -212,7 +212,7 @@ test('U1 a relay takes frames of an earlier version as they were', async () => {
     expect(Buffer.from(got?.body ?? []).equals(resource?.body ?? Buffer.of()), file).toBe(true);
     // The policy is for the relay alone.
     expect(read('link metadata', '', got?.metadata ?? Buffer.of())).toEqual({
-      path: ['hub'],
+      path: [],
       mark: 1_790_000_000_005,
     });
   }
