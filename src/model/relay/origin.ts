@@ -49,6 +49,7 @@ export class Origin implements Way {
     { readonly namespace: string; readonly to: readonly ExportTarget[]; count: number }
   >();
   #isLinked = false;
+  #settled = false;
   #complete = false;
   #heard: HeardStatus | undefined;
 
@@ -120,6 +121,7 @@ export class Origin implements Way {
   /** A link began: what comes is held back until `hear`. Held back from an earlier link stays held back. */
   linked(): void {
     this.#isLinked = false;
+    this.#settled = false;
     this.#staged ??= new Map();
   }
 
@@ -139,10 +141,11 @@ export class Origin implements Way {
   }
 
   remove(name: string): readonly Step[] {
-    if (this.#staged) {
+    if (this.#staged && !this.#settled) {
       this.#staged.set(name, null);
       return [];
     }
+    this.#staged?.delete(name);
     return this.#apply(name, null);
   }
 
@@ -155,6 +158,14 @@ export class Origin implements Way {
     }
     for (const name of names) this.#staged?.delete(name);
     return [...names].flatMap((name) => this.#apply(name, null));
+  }
+
+  /** Nothing more of it is told for now: what was said to be gone is gone, and what will be goes at once. */
+  settle(): readonly Step[] {
+    this.#settled = true;
+    const gone = [...(this.#staged ?? [])].flatMap(([name, staged]) => (staged ? [] : [name]));
+    for (const name of gone) this.#staged?.delete(name);
+    return gone.flatMap((name) => this.#apply(name, null));
   }
 
   /** A status came. If it says so, everything has been told. */

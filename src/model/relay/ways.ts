@@ -2,8 +2,6 @@
 export interface Way {
   /** The relay at the other end; empty: the origin itself. */
   readonly relay: string;
-  /** The origin was heard on the link that is up. */
-  readonly isLinked: boolean;
   /** Of the last status. */
   readonly epoch: number;
   readonly sequence: number;
@@ -19,21 +17,18 @@ export interface Way {
 const lagMs = 6_000;
 
 /**
- * The way that counts; ways are never merged. One life of the origin counts before another if it is heard and the
- * other is not, or else if it began later. Of one life the way that knows the most counts, of those that know the same
- * one over which the origin is heard, then the shorter path, then the name of the relay. So what is known by a lost link
- * yields to newer word, never to older.
+ * The way that counts; ways are never merged. The later life of the origin counts, of one life the way that knows the
+ * most, of those that know the same one over which its heartbeats still come, then the shorter path, then the name of the
+ * relay. Whether a link is up does not: what is known by a lost link yields to newer word, and two relays that both
+ * lost the origin do not take it from each other in turns.
  */
 export function bestWay<W extends Way>(ways: readonly W[]): W | undefined {
   if (ways.length < 2) return ways[0];
-  const heard = new Map<number, number>();
-  for (const way of ways) {
-    if (way.isLinked) heard.set(way.epoch, Math.max(heard.get(way.epoch) ?? 0, way.sentAt));
-  }
-  const isHeard = (way: W): boolean => way.isLinked && way.sentAt >= (heard.get(way.epoch) ?? 0) - lagMs;
+  const newest = new Map<number, number>();
+  for (const { epoch, sentAt } of ways) newest.set(epoch, Math.max(newest.get(epoch) ?? 0, sentAt));
+  const isHeard = (way: W): boolean => way.sentAt >= (newest.get(way.epoch) ?? 0) - lagMs;
   return [...ways].sort(
     (a, b) =>
-      Number(heard.has(b.epoch)) - Number(heard.has(a.epoch)) ||
       b.epoch - a.epoch ||
       b.sequence - a.sequence ||
       Number(isHeard(b)) - Number(isHeard(a)) ||

@@ -62,7 +62,7 @@ const removeOrder: readonly string[] = [typeUrls.listener, typeUrls.assignment, 
 
 /**
  * The server's end of one delta xDS stream, without a transport. It reads the log by cursor, so that a client
- * that reads slowly costs a number and not a copy. OriginStatus goes after everything else that is waiting: it
+ * that reads slowly costs a number and not a copy. An OriginStatus goes after everything else that is waiting: it
  * closes the initial state, and that a name of that type does not exist is said when all earlier requests are
  * answered, globs included: what lies under a glob is answered once all of it is known.
  */
@@ -193,6 +193,7 @@ export class DeltaServerStream implements LogReader {
   #sendWaiting(): void {
     const { log } = this.#options;
     if (!log.isOpen || this.#blocked || this.#closed) return;
+    this.#sendGoneOrigins();
     const isLast = (type: TypeStream): boolean => type.typeUrl === typeUrls.originStatus;
     const types = [...this.#types.values()].sort((a, b) => Number(isLast(a)) - Number(isLast(b)));
     const plans: (TypePlan & { readonly type: TypeStream })[] = [];
@@ -220,6 +221,19 @@ export class DeltaServerStream implements LogReader {
       this.#send(type, message);
     }
     for (const { type } of plans) this.#told(type);
+  }
+
+  /**
+   * Where a view may change, an origin that goes is told before what it had: a relay then takes another way to it, if it
+   * has one, and nothing goes piece by piece.
+   */
+  #sendGoneOrigins(): void {
+    const type = this.#types.get(typeUrls.originStatus);
+    if (!type || this.#options.view.stable) return;
+    for (const message of type.plan(true).removals) {
+      if (this.#blocked || this.#closed) return;
+      this.#send(type, message);
+    }
   }
 
   #send(type: TypeStream, message: DeltaMessage): void {

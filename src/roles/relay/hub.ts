@@ -230,11 +230,12 @@ export class RelayHub {
       log.info({ cluster, ...via, resources: origin.size }, 'member has told everything');
       settle = true;
     }
-    for (const table of Object.values(this.#tables)) table.log.flush();
+    // Looked at again before they go on: a status must not overtake what has become visible with it.
     if (refresh) {
       this.#refused.changed();
       this.#options.onRefresh();
     }
+    for (const table of Object.values(this.#tables)) table.log.flush();
     if (!settle) return;
     this.#countLinks();
     this.#settle();

@@ -111,6 +111,7 @@ export class Publisher {
   ended: AppError | undefined;
   readonly #bed: RelayMemoryBed;
   #close: (() => void) | undefined;
+  #isLinked = false;
 
   constructor(bed: RelayMemoryBed, peer: PeerIdentity, options: { epoch?: number; as?: string }) {
     const { clock } = bed;
@@ -149,7 +150,9 @@ export class Publisher {
       },
     });
     const end = (): void => {
+      if (!open) return;
       open = false;
+      this.#isLinked = false;
       stream.close();
     };
     const connection: ClientConnection = {
@@ -160,6 +163,7 @@ export class Publisher {
       },
     };
     const feed = hub.link(this.peer, this.epoch, connection);
+    this.#isLinked = true;
     this.#close = () => {
       end();
       hub.unlink(feed, connection);
@@ -167,8 +171,13 @@ export class Publisher {
     return this;
   }
 
+  get isLinked(): boolean {
+    return this.#isLinked;
+  }
+
   unlink(): void {
     this.#close?.();
+    this.#isLinked = false;
   }
 
   stop(): void {
@@ -187,6 +196,7 @@ export class Consumer extends Records {
   readonly news: [key: string, mark: number][] = [];
   readonly #bed: RelayMemoryBed;
   readonly #close: (() => void)[] = [];
+  readonly #linked = new Set<number>();
 
   constructor(
     bed: RelayMemoryBed,
@@ -233,14 +243,20 @@ export class Consumer extends Records {
     });
     to.consumers.set(stream, { ...this.peer, end: () => this.unlink(at) });
     link?.opened({ send: (m) => net.later(toHub, () => open && stream.receive(m)), fail: () => {} });
+    this.#linked.add(at);
     this.#close[at] = () => {
       if (!open) return;
       open = false;
+      this.#linked.delete(at);
       to.consumers.delete(stream);
       stream.close();
       link?.closed(new AppError('E_XDS_STREAM', 'cut'));
     };
     return this;
+  }
+
+  isLinked(at: number): boolean {
+    return this.#linked.has(at);
   }
 
   unlink(at = 0): void {

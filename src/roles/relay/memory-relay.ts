@@ -6,6 +6,7 @@ import { AppError } from '../../runtime/errors.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
 import { silentLog } from '../../runtime/log.ts';
 import { Metrics } from '../../runtime/metrics.ts';
+import type { PublishFeed } from '../../sources/relay/publish-feed.ts';
 import type { ClientConnection } from '../../sources/xds/delta-client-stream.ts';
 import { type DeltaResource, decodeDeltaResponse, encodeDeltaRequest } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
@@ -68,6 +69,7 @@ export class TestHub {
     const cut = (): void => {
       if (!open) return;
       open = false;
+      this.#links.delete(parent.name);
       for (const end of ends) end();
     };
     this.#links.set(parent.name, cut);
@@ -109,12 +111,18 @@ export class TestHub {
       send: (m) => net.later(toUs, () => open && published.receive(m)),
       fail: cut,
     };
-    const feed = parent.hub.link(identity, epoch, connection);
     ends.push(() => {
       this.consumers.delete(published);
       published.close();
-      parent.hub.unlink(feed, connection);
     });
+    let feed: PublishFeed;
+    try {
+      feed = parent.hub.link(identity, epoch, connection);
+    } catch (error) {
+      cut();
+      throw error;
+    }
+    ends.push(() => parent.hub.unlink(feed, connection));
   }
 
   isDialling(parent: string): boolean {
@@ -123,7 +131,6 @@ export class TestHub {
 
   cut(parent: string): void {
     this.#links.get(parent)?.();
-    this.#links.delete(parent);
   }
 
   async refused(reason: string): Promise<number> {

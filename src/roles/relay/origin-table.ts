@@ -129,7 +129,9 @@ export class OriginTable {
   #setStatus({ cluster, heard, path }: Origin): boolean {
     const name = this.#statusName(cluster);
     const before = this.log.get(typeUrls.originStatus, name);
-    const policy = JSON.stringify(path);
+    const { labels, region, network } = heard?.status ?? {};
+    // What views look at, of this entry and of who is offered something.
+    const policy = JSON.stringify([path, labels, region, network]);
     const same = before?.state === 'set' && (before.facts as EntryFacts).policy === policy;
     this.log.set(typeUrls.originStatus, {
       name,

@@ -52,11 +52,11 @@ export class ParentAnswers {
     );
   }
 
-  /** All parents that are not `relay` have told everything that there is, and this name is not among it. */
+  /** All parents that are not `relay` say that there is nothing of this name. */
   areWithout(name: string, relay: string): boolean {
     const port = portOfName(name);
     return this.#others(relay).every((parent) =>
-      port === undefined ? parent.isSettled : parent.isAnswered(port),
+      port === undefined ? parent.isSettled : parent.isAbsent(name, port),
     );
   }
 

@@ -9,7 +9,7 @@ import { PeerBudget, type PeerLimits } from '../../model/relay/peer-budget.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
-import type { ClientUpdate, Upsert } from '../xds/delta-client-stream.ts';
+import type { ClientUpdate, DeltaClientStream, Upsert } from '../xds/delta-client-stream.ts';
 import { BadContent, decodeCluster, decodeShard } from './decode.ts';
 
 /** What became of an origin by one message. */
@@ -34,6 +34,8 @@ export interface OriginWordsOptions extends WordEvents {
   readonly relay: string;
   readonly limits: PeerLimits;
   readonly clock: Clock;
+  /** What it told of a cluster is not held any more: it must not be claimed on the next link. */
+  readonly onForgotten: (cluster: string) => void;
   /** The peer tells all it has, without being asked for it. */
   readonly isWhole: boolean;
 }
@@ -55,6 +57,8 @@ export class OriginWords {
   readonly #options: OriginWordsOptions;
   /** Heard on the link that is up. */
   readonly #heard = new Set<string>();
+  /** On it everything has been told. */
+  #settled = false;
 
   constructor(options: OriginWordsOptions) {
     this.#options = options;
@@ -63,6 +67,7 @@ export class OriginWords {
   /** A link began. */
   linked(): void {
     this.#heard.clear();
+    this.#settled = false;
     for (const origin of this.origins.values()) origin.linked();
   }
 
@@ -84,9 +89,17 @@ export class OriginWords {
     if (changes.length > 0) this.#options.onChanges(changes);
   }
 
-  /** The peer has told everything: of what it did not tell, and of which nothing is left, it knows nothing. */
-  dropUnheard(): void {
-    this.drop((cluster, origin) => !this.#heard.has(cluster) && origin.isEmpty);
+  /** The peer has told everything: of an origin that it did not tell, and of which nothing is left, it knows nothing. */
+  settle(): void {
+    this.#settled = true;
+    const changes = [...this.origins.values()].flatMap((origin): OriginChange[] => {
+      if (this.#heard.has(origin.cluster)) return [];
+      const steps = origin.settle();
+      const isDropped = this.#isForgotten(origin);
+      if (isDropped) this.#drop(origin.cluster);
+      return [{ origin, steps, isDropped }];
+    });
+    if (changes.length > 0) this.#options.onChanges(changes);
   }
 
   /** A port is not asked for any more. */
@@ -112,8 +125,10 @@ export class OriginWords {
       const name = parseRelayName(text);
       const origin = name && this.origins.get(name.cluster);
       if (!name || !origin) continue;
-      if (name.kind === 'contribution') add(steps, origin, origin.remove(text));
-      else if (update.typeUrl === typeUrls.originStatus) dropped.push(...this.#drop(name.cluster));
+      if (name.kind === 'contribution') {
+        add(steps, origin, origin.remove(text));
+        if (this.#isForgotten(origin)) dropped.push(...this.#drop(name.cluster));
+      } else if (update.typeUrl === typeUrls.originStatus) dropped.push(...this.#drop(name.cluster));
     }
     const changes = [...steps].map(([origin, of]) => ({ origin, steps: of, isDropped: false }));
     if (changes.length + dropped.length > 0) this.#options.onChanges([...changes, ...dropped]);
@@ -121,9 +136,14 @@ export class OriginWords {
     return refused.map(({ name, message }) => ({ name, message }));
   }
 
+  #isForgotten(origin: Origin): boolean {
+    return this.#settled && !this.#heard.has(origin.cluster) && origin.isEmpty;
+  }
+
   #drop(cluster: string): OriginChange[] {
     const origin = this.origins.get(cluster);
     this.origins.delete(cluster);
+    this.#options.onForgotten(cluster);
     return origin ? [{ origin, steps: nothing, isDropped: true }] : [];
   }
 
@@ -195,4 +215,11 @@ function add(all: Map<Origin, Step[]>, origin: Origin, steps: readonly Step[]): 
   const known = all.get(origin);
   if (known) known.push(...steps);
   else all.set(origin, [...steps]);
+}
+
+/** So that `stream` does not claim what was dropped of a cluster. */
+export function forgetCluster(stream: DeltaClientStream, cluster: string): void {
+  for (const typeUrl of [typeUrls.cluster, typeUrls.assignment]) {
+    stream.forget(typeUrl, (name) => parseRelayName(name)?.cluster === cluster);
+  }
 }

@@ -5,11 +5,12 @@ import type { AppError } from '../../runtime/errors.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import type { ClientConnection } from '../xds/delta-client-stream.ts';
 import { DeltaClientStream } from '../xds/delta-client-stream.ts';
-import { OriginWords, type OriginWordsOptions } from './origin-words.ts';
+import { NameQuestions } from './name-questions.ts';
+import { forgetCluster, OriginWords, type OriginWordsOptions } from './origin-words.ts';
 import { PortQuestions } from './port-questions.ts';
 import { subscribeLoop } from './subscribe-loop.ts';
 
-export interface ParentFeedOptions extends Omit<OriginWordsOptions, 'isWhole'> {
+export interface ParentFeedOptions extends Omit<OriginWordsOptions, 'isWhole' | 'onForgotten'> {
   readonly set: string;
   /** `host:port` */
   readonly target: string;
@@ -29,6 +30,7 @@ export class ParentFeed {
   readonly #options: ParentFeedOptions;
   readonly #stream: DeltaClientStream;
   readonly #questions: PortQuestions;
+  readonly #names: NameQuestions;
   /** Answered at least once since they are asked for. */
   readonly #known = new Set<string>();
   #close: (() => void) | undefined;
@@ -37,20 +39,23 @@ export class ParentFeed {
   constructor(options: ParentFeedOptions) {
     this.#options = options;
     const { set, relay } = options;
-    this.words = new OriginWords({ ...options, isWhole: false });
+    this.words = new OriginWords({
+      ...options,
+      isWhole: false,
+      onForgotten: (cluster) => forgetCluster(this.#stream, cluster),
+    });
     this.#stream = new DeltaClientStream({
-      apply: (update) =>
-        this.words.apply(update, {
-          set,
-          clusters: undefined,
-          namespaces: undefined,
-          relay: options.parent(),
-          stamp: (status) => status,
-        }),
+      apply: (update) => {
+        const teller = { set, clusters: undefined, namespaces: undefined, relay: options.parent() };
+        const refusals = this.words.apply(update, { ...teller, stamp: (status) => status });
+        if (this.#names.answered(update)) options.onAnswers();
+        return refusals;
+      },
       node: () => codec('envoy.config.core.v3.Node').encode({ id: relay, user_agent_name: 'causeway' }),
       passed: (token) => this.#passed(token),
     });
     this.#questions = new PortQuestions(set, this.#stream);
+    this.#names = new NameQuestions(this.#stream);
   }
 
   get target(): string {
@@ -79,6 +84,11 @@ export class ParentFeed {
     return this.#questions.isAnswered(port);
   }
 
+  /** On the link that is up it has said that there is nothing of this name. It is asked, if it was not. */
+  isAbsent(name: string, port: string): boolean {
+    return this.isAnswered(port) && this.#names.isAbsent(name);
+  }
+
   /** As `isAnswered`, on this link or an earlier one. */
   wasAnswered(port: string): boolean {
     return this.#known.has(port);
@@ -99,6 +109,7 @@ export class ParentFeed {
 
   opened(connection: ClientConnection): void {
     this.#questions.opened();
+    this.#names.clear();
     this.words.linked();
     this.#stream.opened(connection);
   }
@@ -113,12 +124,14 @@ export class ParentFeed {
 
   replaced(): void {
     this.#stream.closed();
+    this.#names.clear();
   }
 
   closed(error: AppError): void {
     this.#up = false;
     this.#stream.closed();
     this.#questions.closed();
+    this.#names.clear();
     this.words.unlinked();
     this.#options.onState(error);
   }
@@ -126,7 +139,7 @@ export class ParentFeed {
   #passed(token: number): void {
     if (!this.#questions.pass(token)) return;
     for (const port of this.#questions.ports) this.#known.add(port);
-    this.words.dropUnheard();
+    this.words.settle();
     this.#options.onAnswers();
   }
 }

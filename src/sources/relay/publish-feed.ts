@@ -6,9 +6,9 @@ import { encodeRelayNode, type RefusedSubscriber } from '../../model/relay/refus
 import { AppError } from '../../runtime/errors.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import { type ClientConnection, DeltaClientStream } from '../xds/delta-client-stream.ts';
-import { OriginWords, type OriginWordsOptions, type Teller } from './origin-words.ts';
+import { forgetCluster, OriginWords, type OriginWordsOptions, type Teller } from './origin-words.ts';
 
-export interface PublishFeedOptions extends Omit<OriginWordsOptions, 'isWhole'> {
+export interface PublishFeedOptions extends Omit<OriginWordsOptions, 'isWhole' | 'onForgotten'> {
   readonly set: string;
   /** Who publishes: a cluster, for itself, or a relay, for the clusters that are delegated to it. */
   readonly peer: { readonly name: string; readonly isRelay: boolean };
@@ -34,7 +34,11 @@ export class PublishFeed {
     this.#options = options;
     this.#clusters = clusters;
     this.#budget = new PeerBudget(limits, clock.now());
-    this.words = new OriginWords({ ...options, isWhole: true });
+    this.words = new OriginWords({
+      ...options,
+      isWhole: true,
+      onForgotten: (cluster) => forgetCluster(this.#stream, cluster),
+    });
     this.#stream = new DeltaClientStream({
       apply: (update) => {
         this.#received += update.upserts.length + update.removals.length;

@@ -60,6 +60,8 @@ export class RelaySource {
   #started = false;
   readonly #contributions = new Map<string, Contribution>();
   readonly #origins = new Map<string, Origin>();
+  /** Of these: in force by the word of another relay than the one that counts, which has not told everything yet. */
+  readonly #kept = new Set<string>();
   /** Whose word counted last for an origin. */
   readonly #told = new Map<string, RelayLink>();
   /** Target → the state that was logged last. */
@@ -217,7 +219,10 @@ export class RelaySource {
   #touched(touched: LinkTouched): void {
     for (const cluster of touched.origins) this.#updateOrigin(cluster);
     for (const key of touched.contributions) this.#updateContribution(key);
-    if (touched.answers) this.#updateImports();
+    if (touched.answers) {
+      for (const key of [...this.#kept]) this.#updateContribution(key);
+      this.#updateImports();
+    }
     this.#flush();
     if (touched.contributions.size > 0) this.#options.onKept?.();
   }
@@ -229,13 +234,28 @@ export class RelaySource {
     const source = key.slice(at + 1);
     const cluster = source.split(':')[0] as string;
     const known = this.#origins.has(cluster) && this.#ports.has(port);
-    const contents = known ? this.#bestLink(cluster)?.contents : undefined;
+    const link = known ? this.#bestLink(cluster) : undefined;
+    const contents = link?.contents;
     const next = contents?.contribution(port, source);
+    this.#kept.delete(key);
     if (this.#contributions.get(key) === next) return;
+    if (!next && link && !link.isAnswered(port) && this.#isToldByOther(link, key, port, source)) {
+      this.#kept.add(key);
+      return;
+    }
     if (next) this.#contributions.set(key, next);
     else this.#contributions.delete(key);
     this.#noteMark(key, port, next ? (contents?.markOf(port, source) ?? 0) : 0);
     this.#changes.push({ kind: 'Contribution', key, value: next });
+  }
+
+  /** What is in force is what another relay tells: it stays until `link` has told everything. */
+  #isToldByOther(link: RelayLink, key: string, port: string, source: string): boolean {
+    const inForce = this.#contributions.get(key);
+    return this.#links.some(
+      (other) =>
+        other !== link && other.contents.contribution(port, source) === inForce && inForce !== undefined,
+    );
   }
 
   /** The parts of one change come with the same mark. What another relay still tells has an older one: no news. */

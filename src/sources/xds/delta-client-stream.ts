@@ -103,6 +103,13 @@ export class DeltaClientStream {
     for (const [name, version] of versions) if (wants(type, name)) type.versions.set(name, version);
   }
 
+  /** The handler does not hold these any more: they are not claimed on the next connection. */
+  forget(typeUrl: string, which: (name: string) => boolean): void {
+    const { versions, brought } = this.#type(typeUrl);
+    for (const held of [versions, brought])
+      for (const name of held.keys()) if (which(name)) held.delete(name);
+  }
+
   /** What nothing else covers is forgotten, without a word to the handler. */
   unsubscribe(typeUrl: string, names: readonly string[]): void {
     const type = this.#type(typeUrl);
