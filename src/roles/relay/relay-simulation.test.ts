@@ -3,7 +3,7 @@ import { RelaySimulation } from './relay-simulation.ts';
 
 const seeds = 1_000;
 
-test('design relays: whatever happens to a tree or mesh, nothing wrong is ever seen, and healed everybody has exactly what it may see', async () => {
+test('design relays Whatever happens to a tree or mesh, nothing wrong is ever seen, and healed everybody has exactly what it may see', async () => {
   const only = process.env.CAUSEWAY_SEED;
   const first = only === undefined ? 0 : Number(only);
   for (let seed = first; seed < (only === undefined ? seeds : first + 1); seed += 1) {

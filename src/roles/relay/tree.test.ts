@@ -59,7 +59,7 @@ test('endpoints, labels and heartbeats cross three relays, and a change takes on
   expect(east.losses()).toEqual([]);
 });
 
-test('C6 over relays: what is not offered to a cluster is not on its wire, nor on that of a relay that has no use for it', async () => {
+test('C6 Over relays, what is not offered to a cluster is not on its wire, nor on that of a relay that has no use for it', async () => {
   const { west, east, us } = await tree();
   west.export(
     store(['10.1.0.1'], { to: [{ names: ['north'] }] }),
