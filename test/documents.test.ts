@@ -60,6 +60,17 @@ test('docs/playground.md lists exactly the fields of --json', () => {
   expect(new Set(found.flatMap((each) => fieldsIn(each, listed)))).toEqual(new Set(listed));
 });
 
+/** As its flags have them. */
+const compileDefaults = {
+  cluster: 'local',
+  region: '',
+  network: '',
+  serviceCidrs: ['10.96.0.0/16'],
+  zone: 'gw.cluster.local',
+  controllerName: 'causeway.dev/gateway-controller',
+  output: 'table',
+} as const;
+
 test('docs/running.md lists exactly the fields of compile -o json', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'causeway-documents-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -71,23 +82,22 @@ kind: CompositeBackends
 metadata: {name: other, namespace: shop}`;
   writeFileSync(join(folder, 'more.yaml'), `${node}\n---\n${composite}\n`);
   let text = '';
-  await runCompile(
-    {
-      dir: folder,
-      cluster: 'east',
-      region: '',
-      network: '',
-      serviceCidrs: ['10.96.0.0/16'],
-      zone: 'gw.cluster.local',
-      controllerName: 'causeway.dev/gateway-controller',
-      output: 'json',
-    },
-    (part) => {
-      text += part;
-    },
-  );
+  await runCompile({ ...compileDefaults, dir: folder, output: 'json' }, (part) => {
+    text += part;
+  });
   const listed = documentedFields(join(root, 'docs/running.md'), 'compile');
   expect(new Set(fieldsIn(JSON.parse(text), listed))).toEqual(new Set(listed));
+});
+
+test('README.md shows what compile prints of an example', async () => {
+  const shown = /```\n\$ npx causeway compile --dir examples\/store\n([\s\S]*?)```/.exec(
+    read('README.md'),
+  )?.[1];
+  let text = '';
+  await runCompile({ ...compileDefaults, dir: join(root, 'examples/store') }, (part) => {
+    text += part;
+  });
+  expect(text.replaceAll(`${root}/`, '')).toBe(shown);
 });
 
 test('every variable that is read is documented', () => {
