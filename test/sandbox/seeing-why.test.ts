@@ -2,67 +2,20 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { runCommand } from '../../src/cli/playground/run-command.ts';
-import type { Verification } from '../../src/cli/verify/hop.ts';
 import { dumpCompiled } from '../../src/model/dump.ts';
 import { dumpIr } from '../../src/model/dump-ir.ts';
 import { Model } from '../../src/model/model.ts';
 import { readInputs } from '../../src/model/read-inputs.ts';
-import type { ExplainAnswer } from '../../src/roles/controller/api.ts';
 import { yamlText } from '../../src/wire/yaml-text.ts';
 import { composite, consumerOf, gateway, providerOf, route, selector, wholeOf } from './case-objects.ts';
-import { caseWorld, until } from './case-world.ts';
+import { until } from './case-world.ts';
+import { causeway, http, nameOf, whyWorld } from './why-world.ts';
 
 /** Breakages as people make them; each must be named by the line that `explain` or `verify` prints. */
 
-const causeway = [process.execPath, join(import.meta.dirname, '..', '..', 'bin', 'causeway.mjs')];
-const http = { port: 80, targetPort: 8080 };
 const stock = { kind: 'XEndpointSelector', group: 'gateway.networking.x-k8s.io', name: 'web', port: 8080 };
 
-const world = caseWorld({
-  clusters: { east: { nodes: ['e1', 'e2'], dataPlane: true }, west: { nodes: ['w1'], dataPlane: true } },
-  prepare: async (w) => {
-    w.cluster('east').objects.write('web.yaml', ...wholeOf('web'));
-    w.cluster('west').objects.write('web.yaml', ...providerOf('web'));
-    await Promise.all([
-      w.addClient('east', 'e1'),
-      w.addClient('east', 'e2'),
-      w.addPods('east', 'web', ['e1', 'e2']),
-      w.addPods('west', 'web', ['w1']),
-    ]);
-  },
-});
-
-const nameOf = (app: string) => `${app}.shop.gw.cluster.local`;
-const admin = () => `${world().cluster('east').plan.control.v4}:9101`;
-
-/** Runs the command in a pod of east. */
-async function run(pod: string, ...command: readonly string[]) {
-  const env = { ...process.env, CAUSEWAY_ADMIN: admin(), NO_COLOR: '1' };
-  const done = await world()
-    .pod('east', pod)
-    .host.run([...causeway, ...command], { env });
-  expect(done.stderr).toBe('');
-  return done;
-}
-
-async function explain(app: string, ...flags: readonly string[]) {
-  const { stdout, code } = await run('client-e1', 'explain', nameOf(app), '-o', 'json', ...flags);
-  return { code, ...(JSON.parse(stdout) as ExplainAnswer) };
-}
-
-/** The first lines that people read. */
-async function explained(app: string): Promise<string> {
-  const { stdout, code } = await run('client-e1', 'explain', nameOf(app));
-  return `exit ${code}\n${stdout}`;
-}
-
-async function verify(pod: string, app: string, ...flags: readonly string[]) {
-  const { stdout, code } = await run(pod, 'verify', nameOf(app), '-o', 'json', ...flags);
-  const result = JSON.parse(stdout) as Verification;
-  const first = result.hops.find((hop) => hop.result === 'Broken');
-  return { code, ...result, hop: first?.hop, what: first?.what, reason: first?.cause?.reason };
-}
+const { world, run, explain, explained, verify } = whyWorld();
 
 test('a name that works: explain and verify say yes, get lists it', async () => {
   await world().programmed('east', 'web');
@@ -256,22 +209,6 @@ test('cluster not exporting', async () => {
   });
 });
 
-test('V1 node: agent down on the client’s node', async () => {
-  const w = world();
-  await w.supervisor.kill('east agent e1');
-  try {
-    await until('explain and verify name the node', async () => {
-      const { code, causes } = await explain('web', '--node', 'e1');
-      expect([code, causes[0]?.reason, causes[0]?.ref.name]).toEqual([1, 'AgentNotConnected', 'e1']);
-      const here = await verify('client-e1', 'web');
-      expect([here.code, here.hop, here.what, here.reason]).toEqual([1, 'Node', 'e1', 'AgentNotConnected']);
-    });
-    await until('another node works', async () => expect((await verify('client-e2', 'web')).code).toBe(0));
-  } finally {
-    await w.supervisor.restart('east agent e1');
-  }
-});
-
 test('a table that somebody else changed: what is missing in the kernel of a node', async () => {
   const w = world();
   const agent = `${w.cluster('east').node('e2').address.v4}:9103`;
@@ -309,165 +246,6 @@ test('explain for one client: its node, what that holds, what it reaches, and as
     }
   });
   expect(await from('node/e1')).toMatch(/:8080 +west +33.3 % +seen as node e1$/m);
-});
-
-test('V1 DNS: the resolver does not forward the zone, or says nothing', async () => {
-  const w = world();
-  const [own, other] = [w.cluster('east').plan.control.v4, w.cluster('west').plan.control.v4];
-  // A resolver that knows nothing of this name.
-  const result = await verify('client-e2', 'web', '--resolver', other, '--dns', own);
-  expect([result.code, result.hop, result.reason]).toEqual([1, 'DNS', 'ZoneNotForwarded']);
-  const silent = await verify('client-e2', 'web', '--resolver', `${own}:5353`);
-  expect(silent.reason).toBe('ResolverSilent');
-});
-
-test('V1 network: the data path to a cluster is cut', async () => {
-  const w = world();
-  const cut =
-    'table inet cut {\nchain c {\ntype filter hook forward priority 0;\nip daddr 10.20.0.0/16 drop\n}\n}\n';
-  const done = await w.network.router.run(['nft', '-f', '-'], { input: cut });
-  expect(done.stderr).toBe('');
-  try {
-    const result = await verify('client-e2', 'web');
-    expect([result.code, result.hop, result.what, result.reason]).toEqual([
-      1,
-      'Endpoint',
-      'west',
-      'NetworkCut',
-    ]);
-  } finally {
-    await w.network.router.run(['nft', 'delete', 'table', 'inet', 'cut']);
-  }
-});
-
-test('V1 endpoint: the server of a pod is dead, or a policy keeps it away', async () => {
-  const w = world();
-  const pod = w.pod('east', 'web-0');
-  await pod.stopEcho();
-  try {
-    await until('verify names the endpoint that refuses', async () => {
-      const dead = await verify('client-e2', 'web');
-      expect([dead.code, dead.hop, dead.what, dead.reason]).toEqual([
-        1,
-        'Endpoint',
-        'east',
-        'EndpointRefuses',
-      ]);
-    });
-    const drop =
-      'table inet cut {\nchain c {\ntype filter hook input priority 0;\ntcp dport 8080 drop\n}\n}\n';
-    await pod.host.run(['nft', '-f', '-'], { input: drop });
-    const silent = await verify('client-e2', 'web');
-    expect([silent.code, silent.hop, silent.what, silent.reason]).toEqual([
-      1,
-      'Endpoint',
-      'east',
-      'EndpointSilent',
-    ]);
-  } finally {
-    await pod.host.run(['nft', 'delete', 'table', 'inet', 'cut']);
-    await pod.startEcho();
-  }
-});
-
-test('V1 VIP: connections to the address are refused on the way', async () => {
-  const w = world();
-  const client = w.pod('east', 'client-e2').host;
-  const reject = `table inet cut {\nchain c {\ntype filter hook output priority 0;\nip daddr ${w.vip('east', 'web')} tcp dport 80 reject with tcp reset\n}\n}\n`;
-  await client.run(['nft', '-f', '-'], { input: reject });
-  try {
-    await until('verify names the address', async () => {
-      const result = await verify('client-e2', 'web');
-      expect([result.code, result.hop, result.reason]).toEqual([1, 'VIP', 'Rejected']);
-    });
-  } finally {
-    await client.run(['nft', 'delete', 'table', 'inet', 'cut']);
-  }
-});
-
-test('V1 translation: the node does not translate, though its agent is connected', async () => {
-  const w = world();
-  w.supervisor.signal('east agent e2', 'SIGSTOP');
-  try {
-    await w.cluster('east').node('e2').namespace.run(['nft', 'delete', 'table', 'inet', 'causeway']);
-    await until('verify names the translation', async () => {
-      const result = await verify('client-e2', 'web');
-      const vip = result.hops.find(({ hop }) => hop === 'VIP');
-      expect([result.code, vip?.result, vip?.cause?.reason]).toEqual([1, 'Broken', 'NotTranslated']);
-    });
-  } finally {
-    w.supervisor.signal('east agent e2', 'SIGCONT');
-  }
-  await until('the agent has repaired it', async () =>
-    expect((await verify('client-e2', 'web')).code).toBe(0),
-  );
-});
-
-test('V1 UDP, both families and several ports: what answers, what refuses, and what nobody can tell', async () => {
-  const w = world();
-  const ports = [
-    { port: 53, targetPort: 8053, protocol: 'UDP' },
-    { port: 54, targetPort: 8054, protocol: 'UDP' },
-    { port: 80, targetPort: 8080 },
-  ] as const;
-  const addresses = w.cluster('east').routing.ipv6 ? ['0.0.0.0', '::'] : [];
-  w.cluster('east').objects.write(
-    'talk.yaml',
-    gateway('talk', ports, addresses),
-    ...ports.map((port) => route('talk', port)),
-    composite('talk', ports, true),
-    selector('talk'),
-  );
-  const [pod] = await w.addPods('east', 'talk', ['e1'], {
-    ports: [
-      { port: 8053, protocol: 'UDP' },
-      { port: 8054, protocol: 'UDP' },
-      { port: 8080, protocol: 'TCP' },
-    ],
-  });
-  const of = (hops: Verification['hops'], port: number, result: string) =>
-    hops.filter((h) => h.hop === 'VIP' && h.what.endsWith(`:${port}`) && h.result === result);
-  const families = Math.max(1, addresses.length);
-  await w.programmed('east', 'talk');
-  await until('everything answers', async () => {
-    const { code, hops } = await verify('client-e2', 'talk');
-    expect(hops.filter(({ result }) => result !== 'Good')).toEqual([]);
-    for (const { port } of ports) expect(of(hops, port, 'Good')).toHaveLength(families);
-    expect(code).toBe(0);
-  });
-  // Nothing listens: the pod's kernel says so, by ICMP.
-  await pod?.stopEcho();
-  await until('verify names the endpoint that refuses', async () => {
-    const dead = await verify('client-e2', 'talk');
-    expect([dead.code, dead.hop, dead.reason]).toEqual([1, 'Endpoint', 'EndpointRefuses']);
-    for (const { port } of ports) expect(of(dead.hops, port, 'Broken')).toHaveLength(families);
-  });
-  // Datagrams of one port vanish: without an answer nobody can say why, unless the application always answers.
-  await pod?.startEcho();
-  const drop = 'table inet cut {\nchain c {\ntype filter hook input priority 0;\nudp dport 8054 drop\n}\n}\n';
-  await pod?.host.run(['nft', '-f', '-'], { input: drop });
-  await until('nobody can tell', async () => {
-    const silent = await verify('client-e2', 'talk');
-    expect(silent.code).toBe(0);
-    expect(of(silent.hops, 54, 'Skipped')).toHaveLength(families);
-  });
-  await until('the application should answer', async () => {
-    const told = await verify('client-e2', 'talk', '--datagram', 'hello');
-    expect([told.code, told.hop, told.reason]).toEqual([1, 'Endpoint', 'EndpointSilent']);
-  });
-});
-
-test('V1 from the network of a pod whose files have nothing to run', async () => {
-  const w = world();
-  const net = `--net=/run/netns/${w.pod('east', 'client-e2').host.name}`;
-  const resolver = ['--resolver', w.cluster('east').plan.control.v4];
-  const env = { PATH: '', NO_COLOR: '1', CAUSEWAY_ADMIN: admin() };
-  const command = ['/usr/bin/nsenter', net, ...causeway, 'verify', nameOf('web'), ...resolver];
-  await until('it works from there, too', async () => {
-    const done = await runCommand(command, { env });
-    expect([done.code, done.stderr]).toEqual([0, '']);
-    expect(done.stdout).toMatch(/✔ Node {6}e2/);
-  });
 });
 
 test('relay down', async () => {
