@@ -92,11 +92,10 @@ async function run({ quick, say }: BenchContext): Promise<Results> {
       await publish(world, cluster);
       if (done % 50 === 49) say(`${done + 1} of ${clusters.length} clusters tell what they have`);
     }
-    const { origin: relayPages } = new URL(world.supervisor.spec(relay).readyUrl);
     await eventually(
       'the relay holds all',
       async () => {
-        const text = await (await fetch(`${relayPages}/metrics`)).text();
+        const text = await world.metrics(relay);
         const links = /^causeway_relay_links (\d+)$/m.exec(text);
         return Number(links?.[1]) >= clusters.length ? true : undefined;
       },
@@ -109,9 +108,8 @@ async function run({ quick, say }: BenchContext): Promise<Results> {
     for (let i = 0; i < used; i += 1) east.objects.write(`${i}.yaml`, ...consumerOf(`c${i}-s${i}`));
     const started = performance.now();
     const controller = await world.startController('east', { timeoutMs: 120_000 });
-    const { origin } = new URL(world.supervisor.spec(controller).readyUrl);
     await eventually('every endpoint that is used is compiled', async () => {
-      const text = await (await fetch(`${origin}/metrics`)).text();
+      const text = await world.metrics(controller);
       const lines = text.matchAll(/^causeway_endpoints\{cluster="c\d+",state="healthy"\} (\d+)$/gm);
       const found = [...lines].reduce((sum, [, n]) => sum + Number(n), 0);
       return found >= used * endpointsEach ? true : undefined;

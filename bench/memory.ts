@@ -94,9 +94,8 @@ async function twoClusters({ quick, say }: BenchContext): Promise<Record<string,
       ['east', 'west'].map((name) => world.startController(name, { timeoutMs: 180_000 })),
     );
     const controller = started[0] as string;
-    const { origin } = new URL(world.supervisor.spec(controller).readyUrl);
     await eventually('every endpoint of west is in east', async () => {
-      const text = await (await fetch(`${origin}/metrics`)).text();
+      const text = await world.metrics(controller);
       const line = /^causeway_endpoints\{cluster="west",state="healthy"\} (\d+)$/m.exec(text);
       return Number(line?.[1]) >= services * pods ? true : undefined;
     });

@@ -75,6 +75,16 @@ export class BenchWorld {
     return spec.name;
   }
 
+  /** The metrics of a process; empty while it does not answer, as one may that is busy. */
+  async metrics(name: string): Promise<string> {
+    const { origin } = new URL(this.supervisor.spec(name).readyUrl);
+    try {
+      return await (await fetch(`${origin}/metrics`)).text();
+    } catch {
+      return '';
+    }
+  }
+
   /** Resolves with a Gateway's address once it has one; `programmed`: once nodes hold it. */
   async address(cluster: string, name: string, programmed = false): Promise<string> {
     const { stateDir } = this.cluster(cluster);
