@@ -162,7 +162,7 @@ export async function fuzz(
 }
 
 /** Bytes in use; buffers go a little after what held them. */
-async function heapUsed(): Promise<number> {
+export async function heapUsed(): Promise<number> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   for (let i = 0; i < 3; i += 1) {

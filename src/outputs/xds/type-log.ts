@@ -1,10 +1,15 @@
 import type { Entry } from './log-entry.ts';
 
+type Change = Pick<Entry, 'name' | 'seq'>;
+
 /** The resources of one type: by name, by prefix, and in the order in which they changed. */
 export class TypeLog {
   readonly #entries = new Map<string, Entry>();
-  /** Ascending by seq. An entry that is no longer its name's newest is skipped, and dropped by `compact`. */
-  #changes: Entry[] = [];
+  /**
+   * Ascending by seq. One that is no longer its name's newest is skipped, and dropped by `compact`. Without the entry, so
+   * that superseded content is not kept until then.
+   */
+  #changes: Change[] = [];
   readonly #prefixes = new Map<string, Set<string>>();
   #tombstones = 0;
 
@@ -33,7 +38,7 @@ export class TypeLog {
     if (this.#entries.get(entry.name)?.state === 'removed') this.#tombstones -= 1;
     if (entry.state === 'removed') this.#tombstones += 1;
     this.#entries.set(entry.name, entry);
-    this.#changes.push(entry);
+    this.#changes.push({ name: entry.name, seq: entry.seq });
     const prefix = prefixOf(entry.name);
     if (prefix === undefined) return;
     const names = this.#prefixes.get(prefix);
@@ -44,14 +49,13 @@ export class TypeLog {
   /** Same name, seq and content, other facts. */
   replace(entry: Entry): void {
     this.#entries.set(entry.name, entry);
-    const at = this.#after(entry.seq - 1);
-    if (this.#changes[at]?.seq === entry.seq) this.#changes[at] = entry;
   }
 
   *since(cursor: number): IterableIterator<Entry> {
     for (let at = this.#after(cursor); at < this.#changes.length; at += 1) {
-      const entry = this.#changes[at] as Entry;
-      if (this.#entries.get(entry.name) === entry) yield entry;
+      const { name, seq } = this.#changes[at] as Change;
+      const entry = this.#entries.get(name);
+      if (entry?.seq === seq) yield entry;
     }
   }
 
@@ -61,10 +65,11 @@ export class TypeLog {
 
   /** Drops what nobody needs: superseded changes, and removals that every reader has read. */
   compact(floor: number): void {
-    this.#changes = this.#changes.filter((entry) => {
-      if (this.#entries.get(entry.name) !== entry) return false;
-      if (entry.state !== 'removed' || entry.seq > floor) return true;
-      this.#forget(entry.name);
+    this.#changes = this.#changes.filter(({ name, seq }) => {
+      const entry = this.#entries.get(name);
+      if (entry?.seq !== seq) return false;
+      if (entry.state !== 'removed' || seq > floor) return true;
+      this.#forget(name);
       return false;
     });
   }
@@ -84,7 +89,7 @@ export class TypeLog {
     let high = this.#changes.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#changes[middle] as Entry).seq > cursor) high = middle;
+      if ((this.#changes[middle] as Change).seq > cursor) high = middle;
       else low = middle + 1;
     }
     return low;

@@ -266,11 +266,4 @@ export class Consumer extends Records {
   get(port = storePort): Record<string, readonly string[]> {
     return this.endpoints(port);
   }
-
-  /** Records of these kinds that went away, or shrank, ever. */
-  losses(): string[] {
-    return this.changes
-      .filter((c) => c.kind !== 'Import' && c.value === undefined)
-      .map((c) => `${c.kind} ${c.key}`);
-  }
 }

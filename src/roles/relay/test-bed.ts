@@ -170,6 +170,13 @@ export class Records {
     }
   }
 
+  /** Contributions and origins that went away, ever. */
+  losses(): string[] {
+    return this.changes
+      .filter((c) => c.kind !== 'Import' && c.value === undefined)
+      .map((c) => `${c.kind} ${c.key}`);
+  }
+
   /** `<cluster>: <first addresses>` of a port. */
   endpoints(port: string): Record<string, readonly string[]> {
     const found: Record<string, readonly string[]> = {};
