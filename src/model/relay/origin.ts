@@ -142,7 +142,9 @@ export class Origin implements Way {
 
   remove(name: string): readonly Step[] {
     if (this.#staged && !this.#settled) {
-      this.#staged.set(name, null);
+      // What is not in force is not remembered as gone: a peer could name anything.
+      if (this.#committed.has(name)) this.#staged.set(name, null);
+      else if (this.#staged.delete(name)) this.#budget.release(name);
       return [];
     }
     this.#staged?.delete(name);

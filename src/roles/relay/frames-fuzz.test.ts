@@ -76,3 +76,25 @@ test(`${cases} frames of a member: each is taken, refused by name, or ends its l
   expect(served).toBeGreaterThan(0);
   for (const reason of ['content', 'name']) expect(await hub.refused(reason), reason).toBeGreaterThan(0);
 }, 300_000);
+
+test('a member that says very many names are gone, and never that it has told everything, fills no memory', async () => {
+  const bed = new RelayMemoryBed();
+  const { hub } = bed.hub('west');
+  const connection = { send: () => {}, fail: () => {} };
+  const origin = hub.link(identity('west'), 1, connection);
+  const [told, gone] = seeds() as [Buffer, Buffer];
+  origin.receive(connection, told);
+  const typeUrl = typeUrls.cluster;
+  await fuzz(300, async (_, i) => {
+    const removals = Array.from(
+      { length: 1_000 },
+      (_name, n) => `xdstp://demo/envoy.config.cluster.v3.Cluster/v1/shop/s${i}-${n}/tcp-80/west`,
+    );
+    origin.receive(connection, encodeDeltaResponse({ typeUrl, nonce: '3', resources: [], removals }));
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+  const held = () => origin.words.origins.get('west')?.usage.names;
+  expect(held()).toBeGreaterThan(1);
+  origin.receive(connection, gone);
+  await expect.poll(held).toBe(0);
+}, 120_000);
