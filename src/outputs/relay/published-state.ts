@@ -15,6 +15,9 @@ export interface PublishedStateOptions extends Publisher {
   readonly clock: Clock;
 }
 
+/** What a resource was in the log, which holds its content. */
+type Told = Pick<PublishedResource, 'typeUrl' | 'name'> & { readonly version: string | undefined };
+
 /**
  * What this cluster tells its relays, in a log that their links read. Nothing is answered before the first
  * `update`: a controller that is starting must not look like one that has nothing.
@@ -22,10 +25,7 @@ export interface PublishedStateOptions extends Publisher {
 export class PublishedState implements Publishable {
   readonly log = new ResourceLog();
   readonly #options: PublishedStateOptions;
-  readonly #rendered = new Map<
-    string,
-    { readonly from: Export; readonly resources: readonly PublishedResource[] }
-  >();
+  readonly #rendered = new Map<string, { readonly from: Export; readonly resources: readonly Told[] }>();
   readonly #waiting: (() => void)[] = [];
   /** Resources by type, in a fixed order. */
   readonly #counts: Record<string, number> = {
@@ -78,14 +78,10 @@ export class PublishedState implements Publishable {
   }
 
   /** New shards before old ones go: their union never shrinks on the way. */
-  #replace(
-    key: string,
-    exported: Export | undefined,
-    before: readonly PublishedResource[],
-    mark: number,
-  ): boolean {
+  #replace(key: string, exported: Export | undefined, before: readonly Told[], mark: number): boolean {
     const resources = exported ? renderExport(exported, this.#options, mark) : [];
-    if (exported) this.#rendered.set(key, { from: exported, resources });
+    const told = resources.map(({ typeUrl, name, version }) => ({ typeUrl, name, version }));
+    if (exported) this.#rendered.set(key, { from: exported, resources: told });
     else this.#rendered.delete(key);
     const versions = new Map(before.map((r) => [r.name, r.version]));
     let changed = false;

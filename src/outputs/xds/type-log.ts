@@ -10,7 +10,8 @@ export class TypeLog {
    * that superseded content is not kept until then.
    */
   #changes: Change[] = [];
-  readonly #prefixes = new Map<string, Set<string>>();
+  /** Prefix → the names under it; most have one. */
+  readonly #prefixes = new Map<string, string | Set<string>>();
   #tombstones = 0;
 
   get last(): number {
@@ -42,8 +43,9 @@ export class TypeLog {
     const prefix = prefixOf(entry.name);
     if (prefix === undefined) return;
     const names = this.#prefixes.get(prefix);
-    if (names) names.add(entry.name);
-    else this.#prefixes.set(prefix, new Set([entry.name]));
+    if (names instanceof Set) names.add(entry.name);
+    else if (names === undefined) this.#prefixes.set(prefix, entry.name);
+    else if (names !== entry.name) this.#prefixes.set(prefix, new Set([names, entry.name]));
   }
 
   /** Same name, seq and content, other facts. */
@@ -60,7 +62,8 @@ export class TypeLog {
   }
 
   *under(prefix: string): IterableIterator<Entry> {
-    for (const name of this.#prefixes.get(prefix) ?? []) yield this.#entries.get(name) as Entry;
+    const names = this.#prefixes.get(prefix) ?? [];
+    for (const name of typeof names === 'string' ? [names] : names) yield this.#entries.get(name) as Entry;
   }
 
   /** Drops what nobody needs: superseded changes, and removals that every reader has read. */
@@ -78,9 +81,10 @@ export class TypeLog {
     this.#entries.delete(name);
     this.#tombstones -= 1;
     const prefix = prefixOf(name);
-    const names = prefix === undefined ? undefined : this.#prefixes.get(prefix);
-    names?.delete(name);
-    if (names?.size === 0) this.#prefixes.delete(prefix as string);
+    if (prefix === undefined) return;
+    const names = this.#prefixes.get(prefix);
+    if (names instanceof Set) names.delete(name);
+    if (names === name || (names instanceof Set && names.size === 0)) this.#prefixes.delete(prefix);
   }
 
   /** Index of the first change with a seq above `cursor`. */

@@ -7,6 +7,7 @@ import { decodeOriginStatus } from '../../model/relay/origin-status.ts';
 import { refusedPath } from '../../model/relay/path.ts';
 import { PeerBudget, type PeerLimits } from '../../model/relay/peer-budget.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { ownBytes } from '../../wire/own-bytes.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import type { ClientUpdate, DeltaClientStream, Upsert } from '../xds/delta-client-stream.ts';
@@ -164,7 +165,7 @@ export class OriginWords {
     if (isRefused(origin)) return origin;
     // A copy: what came is a part of a whole message.
     const { mark, export: policy = [] } = facts;
-    const steps = origin.put({ name, parsed, typeUrl, body: Buffer.from(body), policy, mark });
+    const steps = origin.put({ name, parsed, typeUrl, body: ownBytes(body), policy, mark });
     return isRefused(steps) ? steps : { origin, steps };
   }
 
@@ -179,7 +180,7 @@ export class OriginWords {
     const origin = this.#origin(cluster, teller);
     if (isRefused(origin)) return origin;
     try {
-      const body = Buffer.from(teller.stamp(received));
+      const body = ownBytes(teller.stamp(received));
       const status = decodeOriginStatus(body);
       this.#heard.add(cluster);
       return { origin, steps: origin.hear({ status, body, path, heardAt: this.#options.clock.now() }) };

@@ -11,6 +11,7 @@ import { defaultLimits } from '../../model/relay/peer-budget.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Dialer } from '../../runtime/duplex-loop.ts';
 import type { AppError } from '../../runtime/errors.ts';
+import { ownBytes } from '../../wire/own-bytes.ts';
 import type { Refusal } from '../../wire/proto/discovery.ts';
 import { codec } from '../../wire/proto/registry.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
@@ -241,7 +242,7 @@ export class RelayLink {
     const isOld = before?.status.epoch === status.epoch && before.status.sentAt === status.sentAt;
     const heardAt = isOld ? before.heardAt : this.#options.clock.now();
     // A copy: what came is a part of a whole message.
-    const body = Buffer.from(received);
+    const body = ownBytes(received);
     this.contents.origins.set(cluster, {
       status,
       body,
@@ -257,7 +258,7 @@ export class RelayLink {
   }
 
   #putPart(name: ContributionName, { name: text, version, body: received }: Told): Refused | undefined {
-    const body = Buffer.from(received);
+    const body = ownBytes(received);
     const told = { name: text, version, body };
     if (name.type === 'cluster') {
       const facts = decodeCluster(body, text);

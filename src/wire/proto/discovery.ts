@@ -1,4 +1,5 @@
 import protobuf from 'protobufjs/minimal.js';
+import { ownBytes } from '../own-bytes.ts';
 import { typeUrls } from './type-urls.ts';
 
 const { Reader, Writer } = protobuf;
@@ -152,7 +153,7 @@ export function resourceFragment(resource: DeltaResource): Buffer {
   writeString(writer, 3, resource.name);
   if (resource.metadata) writer.uint32(tag(9, 2)).bytes(resource.metadata);
   writer.ldelim();
-  return finish(writer);
+  return ownBytes(writer.finish());
 }
 
 /** Everything of a response that is not a resource. */
