@@ -41,8 +41,8 @@ export class Origin implements Way {
   readonly isWhole: boolean;
   readonly #budget: PeerBudget;
   readonly #committed = new Map<string, PublishedResource>();
-  /** Told since the link began; null: removed. Undefined: the link has told everything, changes pass at once. */
-  #staged: Map<string, PublishedResource | null> | undefined = new Map();
+  /** Told since the last status; null: removed. */
+  readonly #staged = new Map<string, PublishedResource | null>();
   /** Namespace and policy → how many resources carry it. */
   readonly #offers = new Map<
     string,
@@ -106,7 +106,7 @@ export class Origin implements Way {
 
   /** Nothing is held of it, in force or held back. */
   get isEmpty(): boolean {
-    for (const staged of this.#staged?.values() ?? []) if (staged) return false;
+    for (const staged of this.#staged.values()) if (staged) return false;
     return this.#committed.size === 0;
   }
 
@@ -122,7 +122,6 @@ export class Origin implements Way {
   linked(): void {
     this.#isLinked = false;
     this.#settled = false;
-    this.#staged ??= new Map();
   }
 
   unlinked(): void {
@@ -133,21 +132,18 @@ export class Origin implements Way {
   put(resource: PublishedResource): readonly Step[] | Refused {
     const refused = this.#budget.admit(resource.name, resource.body.length);
     if (refused) return refused;
-    if (this.#staged) {
-      this.#staged.set(resource.name, resource);
-      return [];
-    }
-    return this.#apply(resource.name, resource);
+    this.#staged.set(resource.name, resource);
+    return [];
   }
 
   remove(name: string): readonly Step[] {
-    if (this.#staged && !this.#settled) {
+    if (!this.#settled) {
       // What is not in force is not remembered as gone: a peer could name anything.
       if (this.#committed.has(name)) this.#staged.set(name, null);
       else if (this.#staged.delete(name)) this.#budget.release(name);
       return [];
     }
-    this.#staged?.delete(name);
+    this.#staged.delete(name);
     return this.#apply(name, null);
   }
 
@@ -155,18 +151,22 @@ export class Origin implements Way {
   forgetPort(port: string): readonly Step[] {
     const names = new Set<string>();
     for (const { name, parsed } of this.#committed.values()) if (portKeyOf(parsed) === port) names.add(name);
-    for (const [name, staged] of this.#staged ?? []) {
+    for (const [name, staged] of this.#staged) {
       if (staged && portKeyOf(staged.parsed) === port) names.add(name);
     }
-    for (const name of names) this.#staged?.delete(name);
+    for (const name of names) this.#staged.delete(name);
     return [...names].flatMap((name) => this.#apply(name, null));
   }
 
-  /** Nothing more of it is told for now: what was said to be gone is gone, and what will be goes at once. */
+  /**
+   * The link has told everything that was asked. Where its status is among it, all counts; without, nothing more is
+   * told of it for now: what was said to be gone is gone, and what will be goes at once.
+   */
   settle(): readonly Step[] {
+    if (this.#isLinked) return this.#heard?.status.synced ? this.#commit() : [];
     this.#settled = true;
-    const gone = [...(this.#staged ?? [])].flatMap(([name, staged]) => (staged ? [] : [name]));
-    for (const name of gone) this.#staged?.delete(name);
+    const gone = [...this.#staged].flatMap(([name, staged]) => (staged ? [] : [name]));
+    for (const name of gone) this.#staged.delete(name);
     return gone.flatMap((name) => this.#apply(name, null));
   }
 
@@ -174,6 +174,7 @@ export class Origin implements Way {
   hear(heard: HeardStatus): readonly Step[] {
     this.#heard = heard;
     this.#isLinked = true;
+    this.#settled = false;
     return heard.status.synced ? this.#commit() : [];
   }
 
@@ -187,11 +188,11 @@ export class Origin implements Way {
 
   #commit(): readonly Step[] {
     this.#complete = true;
-    const staged = this.#staged;
-    this.#staged = undefined;
+    const staged = [...this.#staged];
+    this.#staged.clear();
     const steps: Step[] = [];
-    for (const [name, value] of staged ?? []) if (value) steps.push(...this.#apply(name, value));
-    for (const [name, value] of staged ?? []) if (!value) steps.push(...this.#apply(name, null));
+    for (const [name, value] of staged) if (value) steps.push(...this.#apply(name, value));
+    for (const [name, value] of staged) if (!value) steps.push(...this.#apply(name, null));
     return steps;
   }
 

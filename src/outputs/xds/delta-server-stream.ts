@@ -111,7 +111,12 @@ export class DeltaServerStream implements LogReader {
 
   /** The view sees other things than before: tells the client what appeared and what went. */
   refresh(): void {
-    for (const type of this.#types.values()) type.refresh();
+    const { view } = this.#options;
+    const entries = [...this.#types.values()].flatMap((type) => type.refresh());
+    if (view.statusOf) {
+      const names = new Set(entries.map((entry) => view.statusOf?.(entry) ?? ''));
+      this.#types.get(typeUrls.originStatus)?.tellAgain(names);
+    }
     this.#pump();
   }
 

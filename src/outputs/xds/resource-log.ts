@@ -98,6 +98,13 @@ export class ResourceLog {
     return true;
   }
 
+  /** Readers are told it again, as it is. */
+  tellAgain(typeUrl: string, name: string): void {
+    const type = this.#type(typeUrl);
+    const old = type.get(name);
+    if (old?.state === 'set') type.put({ ...old, seq: this.#next() });
+  }
+
   remove(typeUrl: string, name: string): boolean {
     const type = this.#type(typeUrl);
     const old = type.get(name);

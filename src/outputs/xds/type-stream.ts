@@ -119,17 +119,25 @@ export class TypeStream {
     }
   }
 
-  /** The view sees other things than before. */
-  refresh(): void {
-    if (!this.#sent) return;
+  /** The view sees other things than before. Returns what is to be told for that. */
+  refresh(): readonly Entry[] {
+    if (!this.#sent) return [];
+    const found: Entry[] = [];
     for (const entry of this.#log.entries(this.typeUrl)) {
       const wanted = this.subscription.wants(entry.name) && !this.#sent.has(entry.name);
-      if (wanted && this.#view.sees(this.typeUrl, entry)) this.#pending.add(entry.name);
+      if (wanted && this.#view.sees(this.typeUrl, entry)) found.push(entry);
     }
     for (const name of this.#sent) {
       const entry = this.#log.get(this.typeUrl, name);
-      if (entry && !this.#view.sees(this.typeUrl, entry)) this.#pending.add(name);
+      if (entry && !this.#view.sees(this.typeUrl, entry)) found.push(entry);
     }
+    for (const { name } of found) this.#pending.add(name);
+    return found;
+  }
+
+  /** Those of these names that the client holds are told again, as they are. */
+  tellAgain(names: Iterable<string>): void {
+    for (const name of names) if (this.#sent?.has(name)) this.#pending.add(name);
   }
 
   /** Absences may be facts now. */

@@ -16,6 +16,11 @@ export interface View {
   readonly stable: boolean;
   /** Asked when a name is subscribed to and again before it is sent. What is not seen looks absent. */
   sees(typeUrl: string, entry: Entry): boolean;
+  /**
+   * The OriginStatus that is told again after a change of what is seen of an entry: who reads it takes changes for
+   * whole once a status follows.
+   */
+  statusOf?(entry: Entry): string;
   /** As `ResourceLogOptions.absent`, where the answer is not the same for all peers. */
   isAbsent?(typeUrl: string, name: string): boolean;
   /** Told what a stream of this peer asks for and gives up, before it is answered; and that the stream has ended. */

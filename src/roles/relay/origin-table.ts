@@ -1,9 +1,10 @@
-import type { ExportTarget } from '../../model/relay/export-policy.ts';
+import type { ExportTarget, Offer } from '../../model/relay/export-policy.ts';
 import { encodeLinkFacts } from '../../model/relay/link-metadata.ts';
 import { formatOriginName, portKeyOf } from '../../model/relay/names.ts';
-import type { Origin, PublishedResource, Step } from '../../model/relay/origin.ts';
+import type { HeardStatus, Origin, PublishedResource, Step } from '../../model/relay/origin.ts';
 import { bestWay } from '../../model/relay/ways.ts';
 import { policyVersion } from '../../outputs/relay/policy-version.ts';
+import type { Entry } from '../../outputs/xds/log-entry.ts';
 import { contentVersion, ResourceLog } from '../../outputs/xds/resource-log.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 
@@ -35,6 +36,8 @@ export class OriginTable {
   readonly #chosen = new Map<string, Origin>();
   /** Cluster → names of an earlier way, of which the chosen one does not know yet whether they are there. */
   readonly #leftover = new Map<string, Map<string, PublishedResource>>();
+  /** Cluster → a way that is told no more, and that knew more than the chosen one: what it told stays until then. */
+  readonly #held = new Map<string, Origin>();
 
   constructor(options: OriginTableOptions) {
     this.#options = options;
@@ -46,6 +49,21 @@ export class OriginTable {
     return this.#chosen.get(cluster);
   }
 
+  /** The name of the OriginStatus of the cluster that an entry is of. */
+  statusOf({ facts }: Entry): string {
+    return this.#statusName((facts as EntryFacts).cluster);
+  }
+
+  /** Something of a cluster that the log holds is for somebody. */
+  offers(cluster: string, isFor: (offer: Offer) => boolean): boolean {
+    const way = this.#held.get(cluster) ?? this.#chosen.get(cluster);
+    if (way?.offers(isFor)) return true;
+    for (const { parsed, policy } of this.#leftover.get(cluster)?.values() ?? []) {
+      if (isFor({ cluster, namespace: parsed.namespace, to: policy })) return true;
+    }
+    return false;
+  }
+
   /**
    * A way of this cluster has changed, by these steps, or is there no more. True: streams must look again at what they
    * may see. To be followed by a flush of the log.
@@ -53,10 +71,21 @@ export class OriginTable {
   update(cluster: string, ways: readonly Origin[], changed: Origin, steps: readonly Step[]): boolean {
     const before = this.#chosen.get(cluster);
     const next = bestWay(ways.filter((way) => way.isComplete));
+    const at = this.log.position;
     let refresh = false;
-    if (changed === before) for (const step of steps) refresh = this.#step(step) || refresh;
-    if (next !== before) refresh = this.#choose(cluster, before, next) || refresh;
-    if (next?.heard) refresh = this.#setStatus(next) || refresh;
+    if (changed === before && !this.#held.has(cluster)) {
+      for (const step of steps) refresh = this.#step(step) || refresh;
+    }
+    if (next && before && !ways.includes(before) && !this.#held.has(cluster)) this.#held.set(cluster, before);
+    const held = this.#held.get(cluster);
+    if (next && held && isBehind(next, held)) {
+      this.#chosen.set(cluster, next);
+      refresh ||= next !== before;
+    } else if (next !== before || held) {
+      this.#held.delete(cluster);
+      refresh = this.#choose(cluster, held ?? before, next) || refresh;
+    }
+    if (next) refresh = this.#tellStatus(next, this.log.position !== at) || refresh;
     return refresh;
   }
 
@@ -64,7 +93,10 @@ export class OriginTable {
   answered(): void {
     for (const cluster of [...this.#leftover.keys()]) {
       const way = this.#chosen.get(cluster);
-      if (way) this.#clear(way);
+      if (!way || this.#held.has(cluster)) continue;
+      const at = this.log.position;
+      this.#clear(way);
+      this.#tellStatus(way, this.log.position !== at);
     }
   }
 
@@ -125,8 +157,20 @@ export class OriginTable {
     return !same;
   }
 
+  /** A change counts for relays that read it once a status follows it. */
+  #tellStatus(way: Origin, hasChanged: boolean): boolean {
+    const { cluster } = way;
+    const heard = (this.#held.get(cluster) ?? way).heard;
+    const at = this.log.position;
+    const refresh = this.#setStatus(cluster, heard, way.path);
+    if (hasChanged && this.log.position === at) {
+      this.log.tellAgain(typeUrls.originStatus, this.#statusName(cluster));
+    }
+    return refresh;
+  }
+
   /** The path rides beside the status: it is the same for all that an origin tells. */
-  #setStatus({ cluster, heard, path }: Origin): boolean {
+  #setStatus(cluster: string, heard: HeardStatus | undefined, path: readonly string[]): boolean {
     const name = this.#statusName(cluster);
     const before = this.log.get(typeUrls.originStatus, name);
     const { labels, region, network } = heard?.status ?? {};
@@ -146,3 +190,7 @@ export class OriginTable {
     return formatOriginName({ set: this.#options.set, cluster });
   }
 }
+
+/** Of the same life, and it does not know yet what the other one knew. */
+const isBehind = (way: Origin, other: Origin): boolean =>
+  way.epoch === other.epoch && way.sequence < other.sequence;

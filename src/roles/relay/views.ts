@@ -19,6 +19,7 @@ export function consumerView(consumer: Peer, table: OriginTable, asking: Asking)
     log: table.log,
     key: `consumer ${consumer.cluster}`,
     stable: false,
+    statusOf: (entry) => table.statusOf(entry),
     sees: (typeUrl, entry) => isForSome(isFor, table, typeUrl, entry),
   };
 }
@@ -53,6 +54,7 @@ export function childView(
     log: table.log,
     key: `relay ${child.cluster}`,
     stable: false,
+    statusOf: (entry) => table.statusOf(entry),
     sees: (typeUrl, entry) =>
       passes(table, entry, self, child.cluster) && isForSome(isFor, table, typeUrl, entry),
   };
@@ -67,6 +69,7 @@ export function parentView(
     log: table.log,
     key: 'parent',
     stable: false,
+    statusOf: (entry) => table.statusOf(entry),
     sees: (_typeUrl, entry) => passes(table, entry, options.self, options.parent()),
   };
 }
@@ -79,7 +82,7 @@ function isForSome(
 ): boolean {
   const facts = entry.facts as EntryFacts;
   if (typeUrl !== typeUrls.originStatus) return isFor(facts);
-  return table.chosen(facts.cluster)?.offers(isFor) ?? false;
+  return table.offers(facts.cluster, isFor);
 }
 
 function passes(table: OriginTable, entry: Entry, self: string, relay: string): boolean {

@@ -62,11 +62,16 @@ test('what is rendered is read back, in any order of its parts', () => {
           if (!(shard instanceof BadContent)) contents.setShard(parsed, shard, told);
         }
       }
+      expect(contents.contribution(port, 'west')).toBeUndefined();
+      contents.commit('west');
       const { to: _, kinds: __, ...rest } = exported;
       expect(contents.contribution(port, 'west')).toEqual({ cluster: 'west', ...rest });
       expect([...contents.told()].map((t) => t.name).sort()).toEqual(resources.map((r) => r.name).sort());
       for (const { name } of resources) contents.remove(parseRelayName(name) as ContributionName);
       expect([...contents.told()]).toEqual([]);
+      expect(contents.contribution(port, 'west')).toEqual({ cluster: 'west', ...rest });
+      contents.commit('west');
+      expect(contents.contribution(port, 'west')).toBeUndefined();
     }),
     { numRuns: 50 },
   );

@@ -25,8 +25,9 @@ interface Parts {
   readonly told: Map<string, Told>;
   /** The origin's clock at its latest change that was told, epoch milliseconds; 0: not said. */
   mark: number;
-  /** All parts were there once; from then on each change counts at once. */
+  /** All parts were there once. */
   whole: boolean;
+  /** Of what counts. */
   record: Contribution | undefined;
 }
 
@@ -49,6 +50,8 @@ export class LinkContents {
   readonly #ports = new Map<string, Map<string, Parts>>();
   /** Not whole yet. */
   readonly #partial = new Set<Parts>();
+  /** Cluster → what was told of it since its last status: it does not count yet. */
+  readonly #fresh = new Map<string, Set<Parts>>();
 
   setFacts(name: ContributionName, facts: ContributionFacts, told: Told): void {
     const parts = this.#parts(name);
@@ -74,8 +77,20 @@ export class LinkContents {
     parts.told.delete(formatContributionName(name));
     // What goes is not said to go since when.
     parts.mark = 0;
-    if (!parts.facts && parts.shards.size === 0) this.#forget(key, source);
-    else this.#changed(parts);
+    this.#changed(parts);
+  }
+
+  /** A status followed, or it is gone: what was told of this cluster counts. Returns of which contributions. */
+  commit(cluster: string): readonly ContributionName[] {
+    const fresh = [...(this.#fresh.get(cluster) ?? [])];
+    this.#fresh.delete(cluster);
+    for (const parts of fresh) {
+      const { name, facts, shards } = parts;
+      if (!facts && shards.size === 0)
+        this.#forget(portKeyOf(name), contributionSource(name.cluster, name.from));
+      parts.record = parts.whole && facts ? assemble(name, facts, shards) : undefined;
+    }
+    return fresh.map(({ name }) => name);
   }
 
   /** Everything of a port is forgotten: it is not asked for any more. */
@@ -88,22 +103,21 @@ export class LinkContents {
   }
 
   /**
-   * The relay has told everything: what is there counts, even where a part was refused on its way. Yields the
-   * names of contributions that were there only in part.
+   * The relay has told everything: what is there counts, even where a part was refused on its way. Returns the
+   * names of contributions of which there is more now.
    */
   settle(): readonly ContributionName[] {
-    const settled = [...this.#partial];
-    for (const parts of settled) parts.whole = true;
+    for (const parts of this.#partial) {
+      parts.whole = true;
+      this.#changed(parts);
+    }
     this.#partial.clear();
-    return settled.map((parts) => parts.name);
+    return [...this.#fresh.keys()].flatMap((cluster) => this.commit(cluster));
   }
 
   /** Undefined: none, or not all of it has come yet. */
   contribution(portKey: string, source: string): Contribution | undefined {
-    const parts = this.#ports.get(portKey)?.get(source);
-    if (!parts?.whole || !parts.facts) return undefined;
-    parts.record ??= assemble(parts.name, parts.facts, parts.shards);
-    return parts.record;
+    return this.#ports.get(portKey)?.get(source)?.record;
   }
 
   /** The origin's clock at the latest change of a contribution, epoch milliseconds; 0: not said. */
@@ -132,7 +146,9 @@ export class LinkContents {
   /** Keys of what is held of this cluster, in part or whole. */
   *keysOf(cluster: string): Generator<string> {
     for (const sources of this.#ports.values()) {
-      for (const { name } of sources.values()) if (name.cluster === cluster) yield contributionKeyOf(name);
+      for (const { name, told, record } of sources.values()) {
+        if (name.cluster === cluster && (told.size > 0 || record)) yield contributionKeyOf(name);
+      }
     }
   }
 
@@ -158,7 +174,8 @@ export class LinkContents {
   }
 
   #changed(parts: Parts): void {
-    parts.record = undefined;
+    const { cluster } = parts.name;
+    this.#fresh.set(cluster, (this.#fresh.get(cluster) ?? new Set<Parts>()).add(parts));
     parts.whole ||= parts.facts !== undefined && parts.shards.size >= parts.facts.shards;
     if (parts.whole) this.#partial.delete(parts);
   }
@@ -166,7 +183,10 @@ export class LinkContents {
   #forget(portKey: string, source: string): void {
     const sources = this.#ports.get(portKey);
     const parts = sources?.get(source);
-    if (parts) this.#partial.delete(parts);
+    if (parts) {
+      this.#partial.delete(parts);
+      this.#fresh.get(parts.name.cluster)?.delete(parts);
+    }
     sources?.delete(source);
     if (sources?.size === 0) this.#ports.delete(portKey);
   }

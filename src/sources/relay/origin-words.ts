@@ -94,8 +94,9 @@ export class OriginWords {
   settle(): void {
     this.#settled = true;
     const changes = [...this.origins.values()].flatMap((origin): OriginChange[] => {
-      if (this.#heard.has(origin.cluster)) return [];
       const steps = origin.settle();
+      if (this.#heard.has(origin.cluster))
+        return steps.length > 0 ? [{ origin, steps, isDropped: false }] : [];
       const isDropped = this.#isForgotten(origin);
       if (isDropped) this.#drop(origin.cluster);
       return [{ origin, steps, isDropped }];

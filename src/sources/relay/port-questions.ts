@@ -2,7 +2,8 @@ import { type ContributionType, contributionGlob, originGlob } from '../../model
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 import type { DeltaClientStream } from '../xds/delta-client-stream.ts';
 
-const types: readonly ContributionType[] = ['cluster', 'assignment'];
+/** Assignments come first: what a status finds told in between is no port without its endpoints. */
+const types: readonly ContributionType[] = ['assignment', 'cluster'];
 
 /**
  * Which ports a relay is asked for, of all clusters, and which it has answered. It answers a barrier once it has told

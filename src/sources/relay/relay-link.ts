@@ -220,6 +220,7 @@ export class RelayLink {
       if (typeUrl !== typeUrls.originStatus) return { reason: 'type', message: 'expected an OriginStatus' };
       try {
         this.#hear(name.cluster, decodeOriginStatus(upsert.body), upsert.body);
+        this.#commit(name.cluster, contributions);
         origins.add(name.cluster);
         return undefined;
       } catch {
@@ -232,7 +233,6 @@ export class RelayLink {
     const refused = this.#putPart(name, upsert);
     if (refused) return refused;
     this.contents.mark(name, decodeLinkFacts(upsert.metadata)?.mark ?? 0);
-    contributions.add(contributionKeyOf(name));
     return undefined;
   }
 
@@ -250,6 +250,10 @@ export class RelayLink {
       connection: this.#connection,
       isGone: false,
     });
+  }
+
+  #commit(cluster: string, contributions: Set<string>): void {
+    for (const name of this.contents.commit(cluster)) contributions.add(contributionKeyOf(name));
   }
 
   #forget(cluster: string): void {
@@ -281,7 +285,9 @@ export class RelayLink {
       origins.add(name.cluster);
     } else {
       this.contents.remove(name);
-      contributions.add(contributionKeyOf(name));
+      const heard = this.contents.origins.get(name.cluster);
+      const isUnheard = heard?.connection !== this.#connection && this.#questions.isSettled;
+      if (isUnheard || heard?.isGone) this.#commit(name.cluster, contributions);
     }
   }
 }

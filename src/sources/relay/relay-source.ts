@@ -293,13 +293,13 @@ export class RelaySource {
     const heard = link.contents.origins.get(cluster);
     if (!heard) return undefined;
     const { region, network, labels, synced } = heard.status;
-    const state = this.#standing(link, cluster) < 2 ? 'Stale' : synced ? 'Synced' : 'Syncing';
+    const state = this.#standingOf(heard.status.epoch, cluster) < 2 ? 'Stale' : synced ? 'Synced' : 'Syncing';
     return { cluster, region, network, labels, state, staleSince: state === 'Stale' ? since : 0 };
   }
 
   /**
-   * The link whose word counts for an origin: one that hears it now, then the one that knows its latest state.
-   * Undefined: nobody knows it, or that one says that it is gone.
+   * The link whose word counts for an origin: of a life of it that is heard now, then the one that knows its latest
+   * state, then one that hears it now. Undefined: nobody knows it, or that one says that it is gone.
    */
   #bestLink(cluster: string): RelayLink | undefined {
     let best: RelayLink | undefined;
@@ -310,13 +310,22 @@ export class RelaySource {
   }
 
   #isBetter(a: RelayLink, b: RelayLink, cluster: string): boolean {
-    const standing = this.#standing(a, cluster) - this.#standing(b, cluster);
-    if (standing !== 0) return standing > 0;
     const [x, y] = [a, b].map((link) => link.contents.origins.get(cluster));
     if (!x || !y) return x !== undefined;
-    if (x.status.epoch !== y.status.epoch) return x.status.epoch > y.status.epoch;
-    if (x.status.sequence !== y.status.sequence) return x.status.sequence > y.status.sequence;
+    const { epoch, sequence } = y.status;
+    const life = this.#standingOf(x.status.epoch, cluster) - this.#standingOf(epoch, cluster);
+    if (life !== 0) return life > 0;
+    if (x.status.epoch !== epoch) return x.status.epoch > epoch;
+    if (x.status.sequence !== sequence) return x.status.sequence > sequence;
+    const standing = this.#standing(a, cluster) - this.#standing(b, cluster);
+    if (standing !== 0) return standing > 0;
     return y.isGone && !x.isGone;
+  }
+
+  /** Of the link that knows this life of an origin best. */
+  #standingOf(epoch: number, cluster: string): number {
+    const links = this.#links.filter((l) => l.contents.origins.get(cluster)?.status.epoch === epoch);
+    return Math.max(...links.map((link) => this.#standing(link, cluster)));
   }
 
   /** 2: a heartbeat came lately, or word that it is gone. 1: the link is up, the origin silent. 0: no link. */
