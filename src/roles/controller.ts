@@ -9,6 +9,7 @@ import type { XdsServer } from '../outputs/xds/server.ts';
 import { Admission } from '../runtime/admission.ts';
 import { CertificateWatch } from '../runtime/certificate-watch.ts';
 import { FollowedFile } from '../runtime/followed-file.ts';
+import { LifeEpoch } from '../runtime/life-epoch.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { parseRevokedFile } from '../runtime/revocations.ts';
 import { type Role, type RoleContext, type RoleOptions, runRole } from '../runtime/run-role.ts';
@@ -77,7 +78,6 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   const { cluster, set, tls, dir, state, relays, log, metrics, clock, random } = options;
   const identity = requireOwnIdentity(tls, { set, cluster, role: 'controller' });
   const context: RoleContext = { clock, random, log, metrics };
-  const epoch = clock.wall();
   const model = new Model(modelConfig(options, identity));
   const loop = new CompileLoop({
     ...context,
@@ -86,6 +86,9 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   });
   const push = (changes: readonly Change[]): void => loop.push(changes);
   const disk = new StateDisk(context);
+  const life = await LifeEpoch.begin({ state, clock, write: disk.writer('epoch') });
+  const { epoch } = life;
+  lifecycle.add('epoch', () => life.close());
   const certificates = new CertificateWatch({ ...context, own: tls.cert });
   const admission = new Admission({ ...context, certificates });
   const revoked =
