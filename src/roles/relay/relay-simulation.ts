@@ -23,10 +23,8 @@ interface Cluster {
   /** Every address that it ever published. */
   readonly history: Set<string>;
   changes: number;
-  /** How often it was started anew. */
-  lives: number;
-  /** Change → the life in which it was superseded. */
-  readonly superseded: Map<number, number>;
+  /** The last change that was made in an earlier life. */
+  lastOfEarlier: number;
   isOff: boolean;
   /** It was taken off a list once: it may have lost what it was offered. */
   wasOff: boolean;
@@ -145,8 +143,7 @@ export class RelaySimulation {
       exports: new Map(),
       history: new Set(),
       changes: 0,
-      lives: 0,
-      superseded: new Map(),
+      lastOfEarlier: 0,
       isOff: false,
       wasOff: false,
     };
@@ -201,8 +198,6 @@ export class RelaySimulation {
 
   #change(cluster: Cluster): void {
     const composite = this.#random.pick(composites);
-    const before = cluster.exports.get(composite)?.endpoints[0]?.addresses[0];
-    if (before) cluster.superseded.set(changeOf(before), cluster.lives);
     if (this.#random.chance(0.2)) cluster.exports.delete(composite);
     else this.#setExport(cluster, composite, false);
     for (const publisher of cluster.publishers) publisher.export(...cluster.exports.values());
@@ -211,7 +206,7 @@ export class RelaySimulation {
   /** Anew, sometimes by a clock that was set back, sometimes while the one before still runs. */
   #restartPublisher(cluster: Cluster): void {
     const before = cluster.publishers;
-    cluster.lives += 1;
+    cluster.lastOfEarlier = cluster.changes;
     const epoch = (before[0]?.epoch ?? 0) + (this.#random.chance(0.3) ? -1_000 : 1_000);
     const isAtOnce = this.#random.chance(0.4);
     if (!isAtOnce) for (const publisher of before) publisher.stop();
@@ -299,7 +294,7 @@ export class RelaySimulation {
     const key = `${origin.name} ${whom}`;
     for (const change of addresses.map(changeOf)) {
       const isOlder = change < (this.#seen.get(key) ?? 0);
-      const isOfThisLife = !this.#net.isMesh || origin.superseded.get(change) === origin.lives;
+      const isOfThisLife = !this.#net.isMesh || change > origin.lastOfEarlier;
       if (isOlder && isOfThisLife) this.problems.push(`${what}: older than what was seen`);
       this.#seen.set(key, change);
     }
