@@ -134,9 +134,9 @@ function debugPages(hub: RelayHub, server: XdsServer, admission: Admission): Rol
       yamlText({
         contributions: hub.origins.flatMap((cluster) => {
           const way = hub.origin(cluster);
-          return [...(way?.resources ?? [])].map(({ name, policy, mark }) => ({
+          return [...(way?.resources ?? [])].map(({ name, offer, mark }) => ({
             name,
-            export: policy,
+            export: offer.to,
             path: way?.path,
             mark,
           }));

@@ -20,6 +20,12 @@ export interface Offer {
   readonly to: readonly ExportTarget[];
 }
 
+/** Its `to` is told from others by `policy`; one object for all resources that are offered alike. */
+export interface SharedOffer extends Offer {
+  /** `to` as JSON. */
+  readonly policy: string;
+}
+
 type Consumer = ClusterFacts & Pick<Peer, 'namespaces'>;
 
 /**

@@ -1,5 +1,5 @@
 import type { Refused } from './authority.ts';
-import type { ExportTarget, Offer } from './export-policy.ts';
+import type { ExportTarget, Offer, SharedOffer } from './export-policy.ts';
 import { type ContributionName, portKeyOf } from './names.ts';
 import type { OriginStatus } from './origin-status.ts';
 import type { PeerBudget } from './peer-budget.ts';
@@ -12,7 +12,7 @@ export interface PublishedResource {
   readonly typeUrl: string;
   /** Bytes of the message, forwarded as they came. */
   readonly body: Uint8Array;
-  readonly policy: readonly ExportTarget[];
+  readonly offer: SharedOffer;
   /** The origin's clock when it changed, epoch milliseconds; 0: not said. */
   readonly mark: number;
 }
@@ -31,6 +31,8 @@ export interface HeardStatus {
   readonly heardAt: number;
 }
 
+const maxLately = 100;
+
 /**
  * What one link tells of one origin. What comes on a new link is held back until its status says that everything was
  * told: a restart never shrinks what others see. What was told before stays in force without a link.
@@ -43,11 +45,10 @@ export class Origin implements Way {
   readonly #committed = new Map<string, PublishedResource>();
   /** Told since the last status; null: removed. */
   readonly #staged = new Map<string, PublishedResource | null>();
-  /** Namespace and policy → how many resources carry it. */
-  readonly #offers = new Map<
-    string,
-    { readonly namespace: string; readonly to: readonly ExportTarget[]; count: number }
-  >();
+  /** Namespace and policy → how many resources in force carry it. */
+  readonly #offers = new Map<string, { readonly offer: SharedOffer; count: number }>();
+  /** Namespace and policy, of what came lately. */
+  readonly #lately = new Map<string, SharedOffer>();
   #isLinked = false;
   #settled = false;
   #complete = false;
@@ -180,10 +181,20 @@ export class Origin implements Way {
 
   /** Something that it offers is for somebody; or else not even its existence is. */
   offers(isFor: (offer: Offer) => boolean): boolean {
-    for (const { namespace, to } of this.#offers.values()) {
-      if (isFor({ cluster: this.cluster, namespace, to })) return true;
-    }
+    for (const { offer } of this.#offers.values()) if (isFor(offer)) return true;
     return false;
+  }
+
+  /** One object for equal offers. */
+  offer(namespace: string, to: readonly ExportTarget[]): SharedOffer {
+    const policy = JSON.stringify(to);
+    const key = offerKey({ namespace, policy });
+    const known = this.#offers.get(key)?.offer ?? this.#lately.get(key);
+    if (known) return known;
+    const made = { cluster: this.cluster, namespace, to, policy };
+    if (this.#lately.size >= maxLately) this.#lately.clear();
+    this.#lately.set(key, made);
+    return made;
   }
 
   #commit(): readonly Step[] {
@@ -210,12 +221,14 @@ export class Origin implements Way {
     return [{ remove: { typeUrl: before.typeUrl, name } }];
   }
 
-  #count({ parsed, policy }: PublishedResource, by: 1 | -1): void {
-    const { namespace } = parsed;
-    const key = JSON.stringify([namespace, policy]);
-    const offer = this.#offers.get(key) ?? { namespace, to: policy, count: 0 };
-    offer.count += by;
-    if (offer.count > 0) this.#offers.set(key, offer);
+  #count({ offer }: PublishedResource, by: 1 | -1): void {
+    const key = offerKey(offer);
+    const counted = this.#offers.get(key) ?? { offer, count: 0 };
+    counted.count += by;
+    if (counted.count > 0) this.#offers.set(key, counted);
     else this.#offers.delete(key);
   }
 }
+
+const offerKey = ({ namespace, policy }: Pick<SharedOffer, 'namespace' | 'policy'>): string =>
+  `${namespace} ${policy}`;

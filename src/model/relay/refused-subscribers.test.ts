@@ -55,6 +55,7 @@ test('what a cluster asks for may be endless, what is told of it is not', () => 
   const globs = ports.map((port) => contributionGlob('demo', 'cluster', port));
   expect(subscribers.ask(stream, peer('north'), [...globs, 'nonsense', '*'], [])).toBe(true);
   expect(subscribers.ask(stream, peer('north'), globs, [])).toBe(false);
+  const offer = { cluster: 'west', namespace: 'shop', to: [], policy: '[]' };
   const resources = ports.map((_, i) => {
     const parsed = {
       kind: 'contribution',
@@ -66,7 +67,7 @@ test('what a cluster asks for may be endless, what is told of it is not', () => 
       port: i + 1,
       cluster: 'west',
     } as const;
-    return { name: '', parsed, typeUrl: '', body: new Uint8Array(), policy: [], mark: 0 };
+    return { name: '', parsed, typeUrl: '', body: new Uint8Array(), offer, mark: 0 };
   });
   const west = { cluster: 'west', resources };
   expect(subscribers.refusedBy(west)).toHaveLength(maxRefusedSubscribers);

@@ -50,12 +50,11 @@ export class Subscribers {
     if (asked.size === 0) return [];
     const found = new Map<string, RefusedSubscriber>();
     const offered = new Set<string>();
-    for (const { parsed, policy } of origin.resources) {
+    for (const { parsed, offer } of origin.resources) {
       if (parsed.type !== 'cluster') continue;
       const port = portKeyOf(parsed);
       for (const peer of asked.get(port)?.values() ?? []) {
         const key = `${peer.cluster} ${port}`;
-        const offer = { cluster: origin.cluster, namespace: parsed.namespace, to: policy };
         if (isOfferedTo(peer, offer)) offered.add(key);
         else {
           const composite = parsed.from ?? `${parsed.namespace}/${parsed.composite}`;

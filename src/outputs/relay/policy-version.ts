@@ -7,5 +7,7 @@ import { contentVersion } from '../xds/resource-log.ts';
  * must not go on with an older policy.
  */
 export function policyVersion(body: Uint8Array, policy: readonly ExportTarget[]): string {
-  return `${contentVersion(body)}.${hash('sha256', JSON.stringify(policy), 'base64url').slice(0, 8)}`;
+  const ofPolicy = hash('sha256', JSON.stringify(policy), 'buffer').toString('base64url', 0, 6);
+  // One text: a joined one holds its parts as well, for as long as it is there.
+  return Buffer.from(`${contentVersion(body)}.${ofPolicy}`, 'latin1').toString('latin1');
 }

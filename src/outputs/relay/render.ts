@@ -15,7 +15,7 @@ import {
 import { codec } from '../../wire/proto/registry.ts';
 import { toStruct } from '../../wire/proto/struct.ts';
 import { metadataKey, typeUrls } from '../../wire/proto/type-urls.ts';
-import type { Resource } from '../xds/resource-log.ts';
+import type { Resource } from '../xds/log-entry.ts';
 import { policyVersion } from './policy-version.ts';
 import { shardEndpoints } from './shards.ts';
 

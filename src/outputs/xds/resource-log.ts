@@ -1,20 +1,6 @@
 import { hash } from 'node:crypto';
-import { resourceFragment } from '../../wire/proto/discovery.ts';
-import type { Entry } from './log-entry.ts';
+import { BorrowedEntry, type Entry, encodedEntry, entryAt, type Resource } from './log-entry.ts';
 import { TypeLog } from './type-log.ts';
-
-/** What is put under a name. */
-export interface Resource {
-  readonly name: string;
-  /** The encoded message. */
-  readonly body: Uint8Array;
-  /** Default: a hash of the body. Equal versions must mean equal content, on every replica. */
-  readonly version?: string;
-  /** Bytes of envoy.config.core.v3.Metadata that ride beside the body, outside the version. */
-  readonly metadata?: Uint8Array;
-  /** For the views of streams; never sent. */
-  readonly facts?: unknown;
-}
 
 /** Somebody who follows the log. */
 export interface LogReader {
@@ -38,12 +24,16 @@ export interface ResourceLogOptions {
   readonly maxTombstones?: number;
   /** Superseded entries of a type that are kept before they are cleared away. */
   readonly slack?: number;
+  /** Somebody else holds the bodies anyway: they are not held encoded as well. */
+  readonly borrows?: boolean;
 }
 
 const nothing = Buffer.alloc(0);
 
 /** Names a content: 16 characters of its SHA-256. */
-export const contentVersion = (body: Uint8Array): string => hash('sha256', body, 'base64url').slice(0, 16);
+export const contentVersion = (body: Uint8Array): string =>
+  // Not a part of a longer text, which it would hold for as long as it is there.
+  hash('sha256', body, 'buffer').toString('base64url', 0, 12);
 
 /**
  * All resources of one server, and in which order they changed. Streams hold cursors into it; `flush` tells them
@@ -55,6 +45,7 @@ export class ResourceLog {
   readonly #absent: (typeUrl: string, name: string) => boolean;
   readonly #maxTombstones: number;
   readonly #slack: number;
+  readonly #borrows: boolean;
   readonly #shared = new Map<string, unknown>();
   #position = 0;
   #nonce = 0;
@@ -64,6 +55,7 @@ export class ResourceLog {
     this.#absent = options.absent ?? (() => true);
     this.#maxTombstones = options.maxTombstones ?? 100_000;
     this.#slack = options.slack ?? 256;
+    this.#borrows = options.borrows ?? false;
   }
 
   /** Of the newest entry. */
@@ -83,18 +75,19 @@ export class ResourceLog {
 
   /** False: nothing changed (the name already has this version and metadata). */
   set(typeUrl: string, resource: Resource): boolean {
-    const { name, body, metadata, facts } = resource;
-    const version = resource.version ?? contentVersion(body);
+    const { name, facts } = resource;
+    const version = resource.version ?? contentVersion(resource.body);
     const type = this.#type(typeUrl);
     const old = type.get(name);
-    const same = old?.state === 'set' && old.version === version;
-    if (same && !metadata && old.facts === facts) return false;
-    const fragment = resourceFragment({ name, version, typeUrl, body, metadata });
-    if (same && fragment.equals(old.fragment)) {
-      type.replace({ ...old, facts });
-      return false;
+    if (old?.state === 'set' && old.version === version) {
+      if (old.facts === facts && !resource.metadata) return false;
+      const same = this.#entry(typeUrl, resource, version, old.seq);
+      if (same.fragment.equals(old.fragment)) {
+        type.replace(same);
+        return false;
+      }
     }
-    type.put({ name, state: 'set', version, seq: this.#next(), fragment, facts });
+    type.put(this.#entry(typeUrl, resource, version, this.#next()));
     return true;
   }
 
@@ -102,7 +95,7 @@ export class ResourceLog {
   tellAgain(typeUrl: string, name: string): void {
     const type = this.#type(typeUrl);
     const old = type.get(name);
-    if (old?.state === 'set') type.put({ ...old, seq: this.#next() });
+    if (old?.state === 'set') type.put(entryAt(old, this.#next()));
   }
 
   remove(typeUrl: string, name: string): boolean {
@@ -186,6 +179,12 @@ export class ResourceLog {
     const made = make();
     this.#shared.set(key, made);
     return made;
+  }
+
+  #entry(typeUrl: string, resource: Resource, version: string, seq: number): Entry {
+    return this.#borrows
+      ? new BorrowedEntry(typeUrl, resource, version, seq)
+      : encodedEntry(typeUrl, resource, version, seq);
   }
 
   #type(typeUrl: string): TypeLog {

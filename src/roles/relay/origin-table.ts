@@ -1,21 +1,15 @@
-import type { ExportTarget, Offer } from '../../model/relay/export-policy.ts';
+import type { Offer, SharedOffer } from '../../model/relay/export-policy.ts';
 import { encodeLinkFacts } from '../../model/relay/link-metadata.ts';
 import { formatOriginName, portKeyOf } from '../../model/relay/names.ts';
 import type { HeardStatus, Origin, PublishedResource, Step } from '../../model/relay/origin.ts';
 import { bestWay } from '../../model/relay/ways.ts';
 import { policyVersion } from '../../outputs/relay/policy-version.ts';
-import type { Entry } from '../../outputs/xds/log-entry.ts';
+import type { Entry, Resource } from '../../outputs/xds/log-entry.ts';
 import { contentVersion, ResourceLog } from '../../outputs/xds/resource-log.ts';
 import { typeUrls } from '../../wire/proto/type-urls.ts';
 
 /** What views read of an entry. */
-export interface EntryFacts {
-  readonly cluster: string;
-  readonly namespace: string;
-  readonly to: readonly ExportTarget[];
-  /** Of `to`. */
-  readonly policy: string;
-}
+export type EntryFacts = SharedOffer;
 
 export interface OriginTableOptions {
   readonly set: string;
@@ -41,7 +35,7 @@ export class OriginTable {
 
   constructor(options: OriginTableOptions) {
     this.#options = options;
-    this.log = new ResourceLog({ absent: (_type, name) => options.absent(name) });
+    this.log = new ResourceLog({ absent: (_type, name) => options.absent(name), borrows: true });
   }
 
   /** The way that counts for a cluster. */
@@ -58,9 +52,7 @@ export class OriginTable {
   offers(cluster: string, isFor: (offer: Offer) => boolean): boolean {
     const way = this.#held.get(cluster) ?? this.#chosen.get(cluster);
     if (way?.offers(isFor)) return true;
-    for (const { parsed, policy } of this.#leftover.get(cluster)?.values() ?? []) {
-      if (isFor({ cluster, namespace: parsed.namespace, to: policy })) return true;
-    }
+    for (const { offer } of this.#leftover.get(cluster)?.values() ?? []) if (isFor(offer)) return true;
     return false;
   }
 
@@ -137,23 +129,11 @@ export class OriginTable {
   }
 
   /** Whether somebody may see more or less than before. */
-  #set({ typeUrl, name, body, parsed, policy, mark }: PublishedResource): boolean {
-    const { isForRelays } = this.#options;
+  #set(resource: PublishedResource): boolean {
+    const { typeUrl, name, offer } = resource;
     const before = this.log.get(typeUrl, name);
-    const facts: EntryFacts = {
-      cluster: parsed.cluster,
-      namespace: parsed.namespace,
-      to: policy,
-      policy: JSON.stringify(policy),
-    };
-    const same = before?.state === 'set' && (before.facts as EntryFacts).policy === facts.policy;
-    this.log.set(typeUrl, {
-      name,
-      body,
-      version: isForRelays ? policyVersion(body, policy) : contentVersion(body),
-      metadata: encodeLinkFacts({ ...(isForRelays ? { export: policy } : {}), path: [], mark }),
-      facts: same ? before.facts : facts,
-    });
+    const same = before?.state === 'set' && (before.facts as EntryFacts).policy === offer.policy;
+    this.log.set(typeUrl, new PassedResource(resource, this.#options.isForRelays));
     return !same;
   }
 
@@ -194,3 +174,36 @@ export class OriginTable {
 /** Of the same life, and it does not know yet what the other one knew. */
 const isBehind = (way: Origin, other: Origin): boolean =>
   way.epoch === other.epoch && way.sequence < other.sequence;
+
+/** As readers get it, over the bytes that the origin holds: what rides beside them is encoded when it is sent. */
+class PassedResource implements Resource {
+  readonly #from: PublishedResource;
+  readonly #isForRelays: boolean;
+
+  constructor(from: PublishedResource, isForRelays: boolean) {
+    this.#from = from;
+    this.#isForRelays = isForRelays;
+  }
+
+  get name(): string {
+    return this.#from.name;
+  }
+
+  get body(): Uint8Array {
+    return this.#from.body;
+  }
+
+  get version(): string {
+    const { body, offer } = this.#from;
+    return this.#isForRelays ? policyVersion(body, offer.to) : contentVersion(body);
+  }
+
+  get metadata(): Buffer {
+    const { offer, mark } = this.#from;
+    return encodeLinkFacts({ ...(this.#isForRelays ? { export: offer.to } : {}), path: [], mark });
+  }
+
+  get facts(): EntryFacts {
+    return this.#from.offer;
+  }
+}

@@ -165,8 +165,9 @@ export class OriginWords {
     const origin = this.#origin(parsed.cluster, teller);
     if (isRefused(origin)) return origin;
     // A copy: what came is a part of a whole message.
-    const { mark, export: policy = [] } = facts;
-    const steps = origin.put({ name, parsed, typeUrl, body: ownBytes(body), policy, mark });
+    const { mark, export: to = [] } = facts;
+    const offer = origin.offer(parsed.namespace, to);
+    const steps = origin.put({ name, parsed, typeUrl, body: ownBytes(body), offer, mark });
     return isRefused(steps) ? steps : { origin, steps };
   }
 
