@@ -29,7 +29,10 @@ export function getCommand(): Command {
 export function explainCommand(): Command {
   return new Command('explain')
     .description('why a name leads where it leads, and what stops it; exit 0 if it works, 1 if not')
-    .argument('<name>', 'a DNS name, <namespace>/<gateway>, or a virtual address')
+    .argument(
+      '<name>',
+      'a DNS name, <namespace>/<gateway>, or a virtual address; or <namespace>/<composite> that this cluster contributes to',
+    )
     .addOption(adminOption())
     .option('--node <name>', 'for a client on this node')
     .option(

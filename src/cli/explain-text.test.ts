@@ -57,6 +57,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   canary: ['shop/store'],
   'prefer-local': ['shop/store'],
   ordered: ['shop/store'],
+  unexported: ['shop/some', 'shop/store', 'shop/undeclared'],
   'silent-mistakes': ['shop/store', 'shop/misspelt'],
 };
 

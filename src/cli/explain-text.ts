@@ -3,6 +3,7 @@ import type {
   Cause,
   ClusterExplanation,
   FrontendExplanation,
+  OfferExplanation,
   PortExplanation,
 } from '../model/explain/explanation.ts';
 import type { PathOnNode, Reached } from '../outputs/nft/path-on-node.ts';
@@ -23,11 +24,12 @@ export function explainText(
   answer: ExplainAnswer & { readonly paths?: readonly PathOnNode[] },
   paint: Paint,
 ): string {
-  const { causes, frontend } = answer;
+  const { causes, frontend, offer } = answer;
   const blocks = (stops: boolean) =>
     causes.filter((cause) => cause.stops === stops).map((cause) => causeText(cause, paint));
   const parts = [...blocks(true)];
   if (frontend) parts.push(treeText(rowsOf(answer, frontend), paint));
+  if (offer) parts.push(treeText(offerRows(answer.cluster, offer), paint));
   const onNode = [
     ...(answer.client ? [clientText(answer.client)] : []),
     ...(answer.paths ? [pathsText(answer, answer.paths, paint)] : []),
@@ -106,6 +108,20 @@ function rowsOf(answer: ExplainAnswer, frontend: FrontendExplanation): readonly 
   ];
 }
 
+/** What a cluster contributes to a composite, port by port. */
+function offerRows(cluster: string, { namespace, name, causes, ports }: OfferExplanation): readonly Row[] {
+  const head = row(0, [`CompositeBackend ${namespace}/${name}`, `what ${cluster} offers to others`], false);
+  return [
+    { ...head, causes },
+    ...ports.map(({ protocol, port, offered, to, own }, i): Row => {
+      const ready = `${own.ready} of ${own.selected} ready`;
+      const whom = offered ? `offered to ${to.join(', ')}` : 'offered to nobody';
+      const cells = [`port ${port}/${protocol}`, ready, whom, podsText(own.notUsed)];
+      return { ...row(1, cells, false, i === ports.length - 1), causes: own.causes };
+    }),
+  ];
+}
+
 const row = (depth: number, cells: readonly string[], wouldBe: boolean, last = true): Row => ({
   depth,
   cells,
@@ -171,9 +187,13 @@ function clusterRows(cluster: ClusterExplanation, wouldBe: boolean, last: boolea
     },
   ];
   if (notUsed.length === 0) return rows;
+  return [...rows, row(pods, ['not used', podsText(notUsed)], wouldBe, true)];
+}
+
+function podsText(notUsed: ClusterExplanation['notUsed']): string {
   const named = notUsed.slice(0, shownPods).map(({ name, why }) => `${name} ${why}`);
   const rest = notUsed.length > shownPods ? ` · and ${notUsed.length - shownPods} more` : '';
-  return [...rows, row(pods, ['not used', `${named.join(' · ')}${rest}`], wouldBe, true)];
+  return `${named.join(' · ')}${rest}`;
 }
 
 const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`;

@@ -50,7 +50,7 @@ async function controller(name: string, ...changes: readonly (readonly [string, 
         relays,
         heardAt: (cluster) => (cluster === 'west' ? now - 41_000 : undefined),
         refused: () =>
-          name === 'composite'
+          name === 'composite' || name === 'unexported'
             ? [{ cluster: 'north', port: 'shop/store/tcp-80', composite: 'shop/store' }]
             : [],
         certificate: () => certificateLine({ from: now - day, until: now + 364 * day }, now),
@@ -180,6 +180,27 @@ test('V3 every candidate of a back end: cluster, share, whether it is preferred 
     { cluster: 'near', region: 'eu', share: 0, preferred: false, ready: 3 },
     { cluster: 'west', region: 'us', share: 0, preferred: false, ready: 3 },
   ]);
+});
+
+test('what only contributes is listed, with who asks in vain', async () => {
+  const admin = await controller('unexported');
+  expect((await get(admin, 'backends')).text).toMatchInlineSnapshot(`
+    "NAME        KIND              PORT      CLUSTERS  ENDPOINTS  READY  POLICY  REFUSES  STATE
+    shop/all    CompositeBackend  8080/TCP  1/1       1          1      -       -        Synced
+    shop/all    CompositeBackend  5353/UDP  1/1       1          1      -       -        Synced
+    shop/some   CompositeBackend  80/TCP    1/1       1          1      -       -        Synced
+    shop/store  CompositeBackend  80/TCP    1/1       1          1      -       north    NotExported
+    "
+  `);
+  expect((await get(admin, 'backends', 'shop/store')).text).toMatchInlineSnapshot(`
+    "CompositeBackend shop/store 80/TCP  -
+
+    CLUSTER  REGION  PATH  READY  ENDPOINTS  SHARE  PREFERRED  WHY
+    east     eu      own   1/1    1          0 %    no         1 of 1 ready here; no route here refers to it; offered to nobody
+
+    not offered to north, which asks for it
+    "
+  `);
 });
 
 test('C6 who asks in vain is told with the back end', async () => {

@@ -94,7 +94,7 @@ const backendTable = (lines: readonly OfferedLine[]): string =>
       `${b.clustersUsed}/${b.clusters}`,
       `${b.endpoints}`,
       `${b.ready}`,
-      b.policy,
+      dash(b.policy),
       dash(b.refused.join(' ')),
       b.state,
     ]),
@@ -118,7 +118,7 @@ function candidateTable(line: OfferedLine): string {
     rows,
   );
   const asking = refused.length === 0 ? '' : `\nnot offered to ${refused.join(', ')}, which asks for it\n`;
-  return `${kind} ${namespace}/${name} ${port}  ${policy}\n\n${table}\n${asking}`;
+  return `${kind} ${namespace}/${name} ${port}  ${dash(policy)}\n\n${table}\n${asking}`;
 }
 
 function clusterTable({ clusters, relays, time }: ClustersAnswer): string {

@@ -45,6 +45,7 @@ export async function trafficHops(options: TrafficOptions): Promise<readonly Hop
   );
   const hops: Hop[] = [];
   for (const port of ports) hops.push(...(await portHops(options, frontend, port)));
+  if (hops.length > 0 && hops.every(isNotSent)) return hops.map((hop) => nothingSent(frontend, hop));
   // The nearest cause first: what is broken behind the VIP is why the VIP is.
   return [...hops.filter(({ hop }) => hop === 'Endpoint'), ...hops.filter(({ hop }) => hop === 'VIP')];
 }
@@ -93,11 +94,21 @@ async function portHops(
 
 const isSix = (end: string): boolean => end.startsWith('[');
 
+const nothingSentBecause = 'nothing is sent: ';
+const isNotSent = ({ found }: Hop): boolean => found.startsWith(nothingSentBecause);
+
+/** Of a path of which nothing was tried nobody may say that it works. */
+function nothingSent({ namespace, name }: FrontendExplanation, hop: Hop): Hop {
+  const ref = { kind: 'Gateway', namespace, name };
+  const next = 'run this on a machine or in a pod that has addresses of a family of the Gateway';
+  return { ...hop, result: 'Broken', cause: cause('NothingSent', ref, `${hop.what}: ${hop.found}`, next) };
+}
+
 const notSent = (hop: 'VIP' | 'Endpoint', what: string, end: string): Hop => ({
   hop,
   what,
   result: 'Skipped',
-  found: `nothing is sent: this machine has no ${isSix(end) ? 'IPv6' : 'IPv4'} address`,
+  found: `${nothingSentBecause}this machine has no ${isSix(end) ? 'IPv6' : 'IPv4'} address`,
   ms: 0,
 });
 

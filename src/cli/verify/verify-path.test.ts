@@ -176,6 +176,37 @@ test('DNS not forwarding the zone', async () => {
   expect(both.reason).toBe('DnsNotAnswering');
 });
 
+test('SERVFAIL alone does not say whether the zone is forwarded or causeway dns is missing', async () => {
+  const fails = { rcode: 'SERVFAIL', addresses: [] };
+  const { first, reason, message } = await verify({ resolve: () => fails });
+  expect(reason).toBe('ZoneNotForwarded');
+  expect(message).toContain(
+    'does not forward the zone gw.cluster.local, or causeway dns is not reached by it or not ready yet: it says SERVFAIL',
+  );
+  expect(first?.cause?.next).toContain('--dns ADDRESS');
+  const sure = await verify({
+    dns: '10.0.0.53',
+    resolve: (server) => (server === resolver ? fails : { rcode: 'NOERROR', addresses: [vip] }),
+  });
+  expect(sure.message).not.toContain('not ready yet');
+});
+
+test('where nothing can be sent it does not work: no address of the family, no Gateway', async () => {
+  const none = await verify({ addresses: ['fd00::1'] });
+  expect(none.works).toBe(false);
+  expect(none.reason).toBe('NothingSent');
+  expect(none.message).toContain('nothing is sent: this machine has no IPv4 address');
+  const offer = { namespace: 'shop', name: 'ledger', conditions: [], causes: [], ports: [] };
+  const { frontend: _, ...rest } = explanation;
+  const result = await verifyPath({
+    answer: { ...rest, works: true, causes: [], offer, nodes: [], relays: [] },
+    nodes,
+    probes: {} as Probes,
+  });
+  expect(result.works).toBe(false);
+  expect(result.hops[0]?.cause?.reason).toBe('NothingSent');
+});
+
 test('a resolver that is silent, or says another address', async () => {
   const silent = await verify({ resolve: () => ({ rcode: 'TIMEOUT', addresses: [] }) });
   expect(silent.reason).toBe('ResolverSilent');

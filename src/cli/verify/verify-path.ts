@@ -46,11 +46,22 @@ export async function verifyPath(options: VerifyPathOptions): Promise<Verificati
 }
 
 /** What the controller says should happen. */
-function wantedHop({ asked, cluster, causes, frontend }: ExplainAnswer): Hop {
+function wantedHop({ asked, cluster, causes, frontend, offer }: ExplainAnswer): Hop {
   const stop = causes.find(({ stops }) => stops);
   const endpoints = clustersOf(frontend?.ports ?? []).reduce((sum, c) => sum + c.endpoints.length, 0);
   const base = { hop: 'Wanted', what: `controller ${cluster}`, ms: 0 } as const;
   if (stop) return { ...base, result: 'Broken', found: stop.reason, cause: stop };
+  if (!frontend) {
+    const ref = { kind: 'CompositeBackend', namespace: offer?.namespace ?? '', name: offer?.name ?? asked };
+    const message = `nothing was sent: ${cluster} contributes to it, and no Gateway here is called so`;
+    const next = 'run this in a cluster whose Gateway leads to it, with the name of that Gateway';
+    return {
+      ...base,
+      result: 'Broken',
+      found: 'NothingSent',
+      cause: cause('NothingSent', ref, message, next),
+    };
+  }
   return { ...base, result: 'Good', found: `${asked} should lead to ${endpoints} endpoints` };
 }
 
@@ -103,8 +114,16 @@ async function dnsHop({ answer, probes, dns, ...options }: VerifyPathOptions): P
     return { ...broken, cause: cause('DnsNotAnswering', dnsRef, message, next) };
   }
   const sure = dns === undefined ? '' : `; causeway dns at ${dns} answers it`;
-  const message = `the resolver ${server} does not forward the zone ${zone}: it says ${said} for ${asked}${sure}`;
-  const next = `forward ${zone} to causeway dns (docs/dns.md has the stanza)`;
+  // Who forwards to a server that is not there says SERVFAIL as well.
+  const maybe = dns === undefined && found.rcode === 'SERVFAIL';
+  const why = maybe
+    ? `does not forward the zone ${zone}, or causeway dns is not reached by it or not ready yet`
+    : `does not forward the zone ${zone}`;
+  const message = `the resolver ${server} ${why}: it says ${said} for ${asked}${sure}`;
+  const forward = `forward ${zone} to causeway dns (docs/dns.md has the stanza)`;
+  const next = maybe
+    ? `run this with --dns ADDRESS of a causeway dns to tell which; then ${forward}`
+    : forward;
   return { ...broken, cause: cause('ZoneNotForwarded', ref, message, next) };
 }
 

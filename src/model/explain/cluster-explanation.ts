@@ -93,15 +93,23 @@ function compositeMembers(
       const missing = problems.filter(({ message }) => message.startsWith(`${name} `)).map(causeOf);
       return remoteCluster(reader, made, portKey, { composite, facts }, status, missing);
     }
-    const offer = reader.unit(ownOffer, portKey);
-    const own = ownMembers(
-      reader,
-      made,
-      offer.translations.map(({ member }) => member),
-      reader.unit(ownContribution, portKey).selected,
-    );
-    return { ...own, causes: [...offer.problems.map(causeOf), ...own.causes] };
+    return ownOfComposite(reader, made, portKey);
   });
+}
+
+/** This cluster's part of a composite's port, whether a route here refers to it or not. */
+export const explainOwnPart = (reader: Reader, portKey: string): ClusterExplanation =>
+  ownOfComposite(reader, reader.unit(backend, `composite/${portKey}`), portKey);
+
+function ownOfComposite(reader: Reader, made: Backend, portKey: string): ClusterExplanation {
+  const offer = reader.unit(ownOffer, portKey);
+  const own = ownMembers(
+    reader,
+    made,
+    offer.translations.map(({ member }) => member),
+    reader.unit(ownContribution, portKey).selected,
+  );
+  return { ...own, causes: [...offer.problems.map(causeOf), ...own.causes] };
 }
 
 function ownMembers(
@@ -189,7 +197,7 @@ function exportStep({ by, composites }: Wanted, own: string): string {
 function nextOf(reason: string, cluster: string, own: string, wanted: Wanted): string {
   switch (reason) {
     case 'NotOffered':
-      return `in ${cluster}: ${exportStep(wanted, own)}`;
+      return `in ${cluster}, with this port: ${exportStep(wanted, own)}`;
     case 'Unreachable':
       return `see what stops packets from this cluster to the pods of ${cluster}, and whether the relay is reached`;
     case 'NoContact':

@@ -36,6 +36,59 @@ function answer(model: Model, asked = store): string {
   return `${stops ? '✖' : '●'} ${reason} ${place}: ${message}`;
 }
 
+test('what only contributes is explained: what stops it, and what is offered to whom', () => {
+  expect(answer(modelOf('unexported'), 'shop/some')).toBe('works');
+  const { offer, works, frontend } = explain(modelOf('unexported'), 'shop/some');
+  expect([works, frontend]).toEqual([true, undefined]);
+  expect(offer).toMatchObject({
+    namespace: 'shop',
+    name: 'some',
+    ports: [
+      {
+        protocol: 'TCP',
+        port: 80,
+        offered: true,
+        to: ['cluster env=prod', 'every cluster as team-b/shop'],
+        own: {
+          cluster: 'east',
+          path: 'own',
+          ready: 1,
+          selected: 1,
+          endpoints: ['10.10.1.4:8080'],
+          causes: [],
+        },
+      },
+    ],
+  });
+  const wrong = modelOf('unexported', ['{matchLabels: {app: store}}', '{matchLabels: {app: stroe}}']);
+  expect(answer(wrong, 'shop/some')).toBe(
+    '✖ SelectsNothing XEndpointSelector shop/store spec.selector: expected pods in namespace "shop" with app=stroe, found none; pods there have app: store',
+  );
+  const unready = modelOf('unexported', ['status: "True"', 'status: "False"']);
+  expect(answer(unready, 'shop/some')).toContain('selects 1 pod and none is ready: store-0 not ready');
+  expect(answer(modelOf('unexported'), 'shop/store')).toContain(
+    '✖ NotExported CompositeBackend shop/store spec.export',
+  );
+  expect(answer(modelOf('unexported'), 'shop/undeclared')).toContain('✖ NoPortDeclared CompositeBackend');
+  expect(answer(modelOf('unexported', ['relay: true', 'relay: false']), 'shop/some')).toContain(
+    'NotExported',
+  );
+  const gone = modelOf('unexported', [
+    'name: store}]\n  export: {to: [{cl',
+    'name: gone}]\n  export: {to: [{cl',
+  ]);
+  expect(answer(gone, 'shop/some')).toContain(
+    '✖ BackendNotFound CompositeBackend shop/some spec.backends[0]',
+  );
+  // The name itself leads nowhere here.
+  const { causes, offer: none } = explain(modelOf('unexported'), 'some.shop.gw.cluster.local');
+  expect([causes[0]?.reason, causes[0]?.next, none]).toEqual([
+    'NotFound',
+    'causeway explain shop/some says what east contributes to it',
+    undefined,
+  ]);
+});
+
 test('a name that works: who stands behind it, with which share', () => {
   const { frontend, works, causes } = explain(modelOf('composite'), store);
   expect(works).toBe(true);
@@ -152,6 +205,28 @@ test('cluster not exporting: the one that import names; where nobody is named, t
   );
 });
 
+test('cluster not exporting this port, beside one that serves: named as a note where import names it', () => {
+  const { works, causes, frontend } = explain(
+    modelOf(
+      'composite',
+      ['kind: Contribution\n', 'kind: Nothing\n'],
+      ['backends:', 'import: {from: [{clusters: {names: [west]}}]}\n  backends:'],
+    ),
+    store,
+  );
+  expect(works).toBe(true);
+  expect(causes.find(({ reason }) => reason === 'NotOffered')).toMatchObject({
+    stops: false,
+    message: expect.stringMatching(/^west: it offers nothing/),
+    next: 'in west, with this port: CompositeBackend shop/store must exist there, with spec.export that admits east',
+  });
+  const clusters = frontend?.ports[0]?.backends[0]?.clusters.map((c) => [c.cluster, c.reason, c.share]);
+  expect(clusters).toEqual([
+    ['east', 'Synced', 1],
+    ['west', 'NotOffered', 0],
+  ]);
+});
+
 test('cluster not exporting: the next step says the namespace and name that import names', () => {
   const gone: [string, string] = ['kind: Contribution\n', 'kind: Nothing\n'];
   const importing = (from: string): string[] => {
@@ -164,18 +239,18 @@ test('cluster not exporting: the next step says the namespace and name that impo
     );
   };
   expect(importing('[{clusters: {names: [west]}}]')).toEqual([
-    'in west: CompositeBackend shop/store must exist there, with spec.export that admits east',
+    'in west, with this port: CompositeBackend shop/store must exist there, with spec.export that admits east',
   ]);
   expect(importing('[{clusters: {names: [west]}, namespace: titi, name: api}]')).toEqual([
-    'in west: CompositeBackend titi/api must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
+    'in west, with this port: CompositeBackend titi/api must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
   ]);
   expect(
     importing(
       '[{clusters: {names: [west]}, name: api}, {clusters: {names: [west]}}, {clusters: {names: [north]}, name: other}]',
     ),
   ).toEqual([
-    'in north: CompositeBackend shop/other must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
-    'in west: CompositeBackend one of shop/api, shop/store must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
+    'in north, with this port: CompositeBackend shop/other must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
+    'in west, with this port: CompositeBackend one of shop/api, shop/store must exist there, with spec.export that admits composite shop/store of east, by namespace and name',
   ]);
   expect(importing('[{name: api}]')).toEqual([
     'in the cluster that has the endpoints, with this port: CompositeBackend shop/api must exist there, with spec.export that admits composite shop/store of east, by namespace and name',

@@ -3,20 +3,28 @@ import { canonicalAddress } from '../../wire/address.ts';
 import type { Model } from '../model.ts';
 import type { Reader, Unit } from '../reader.ts';
 import { parseKey, refOf } from '../units/object-key.ts';
-import type { Cause, Explanation, FrontendExplanation } from './explanation.ts';
+import type { Cause, Explanation, FrontendExplanation, OfferExplanation } from './explanation.ts';
 import { frontendExplanation } from './frontend-explanation.ts';
+import { offerExplanation } from './offer-explanation.ts';
 
 /**
  * Why `asked` leads where it leads. It is a DNS name, `<namespace>/<gateway>`, `<gateway>.<namespace>`, or a virtual
- * address. Reads what the model holds and changes nothing.
+ * address. Where no Gateway is called so, `<namespace>/<composite>` is what this cluster contributes to it. Reads what
+ * the model holds and changes nothing.
  */
 export function explain(model: Model, asked: string): Explanation {
   const { cluster, zone } = model.config;
   const found = model.ask(gatewayOf, asked.trim().toLowerCase());
   const frontend = found === undefined ? undefined : model.ask(frontendExplanation, found);
   if (!frontend) {
-    const causes = [notFound(model, asked, found, zone)];
-    return { asked, cluster, works: false, causes };
+    const offer = found === undefined ? undefined : model.ask(offerExplanation, found);
+    if (offer && asked.includes('/')) {
+      const causes = offerCauses(offer);
+      return { asked, cluster, works: causes.every(({ stops }) => !stops), causes, offer };
+    }
+    const cause = notFound(model, asked, found, zone);
+    const next = offer ? `causeway explain ${found} says what ${cluster} contributes to it` : cause.next;
+    return { asked, cluster, works: false, causes: [{ ...cause, next }] };
   }
   const causes = causesOf(frontend);
   return { asked, cluster, works: causes.every(({ stops }) => !stops), causes, frontend };
@@ -24,7 +32,7 @@ export function explain(model: Model, asked: string): Explanation {
 
 /** From the name down; what stops comes before what is worth knowing. Each once. */
 function causesOf({ causes, ports }: FrontendExplanation): readonly Cause[] {
-  const all = [
+  return inOrder([
     ...causes,
     ...ports.flatMap((port) => [
       ...port.causes,
@@ -33,7 +41,13 @@ function causesOf({ causes, ports }: FrontendExplanation): readonly Cause[] {
         ...backend.clusters.flatMap((cluster) => cluster.causes),
       ]),
     ]),
-  ];
+  ]);
+}
+
+const offerCauses = ({ causes, ports }: OfferExplanation): readonly Cause[] =>
+  inOrder([...causes, ...ports.flatMap(({ own }) => own.causes)]);
+
+function inOrder(all: readonly Cause[]): readonly Cause[] {
   const distinct = [...new Map(all.map((cause) => [JSON.stringify(cause), cause])).values()];
   return [...distinct.filter(({ stops }) => stops), ...distinct.filter(({ stops }) => !stops)];
 }

@@ -1,3 +1,4 @@
+import type { Protocol } from '../ir.ts';
 import type { ObjectRef } from '../problem.ts';
 
 /**
@@ -14,6 +15,8 @@ export interface Explanation {
   /** What stops the path or takes a part of it away, from the name down; the first is the answer to "why". */
   readonly causes: readonly Cause[];
   readonly frontend?: FrontendExplanation;
+  /** Where no Gateway is called so: what this cluster contributes to the CompositeBackend of that name. */
+  readonly offer?: OfferExplanation;
 }
 
 export interface Cause {
@@ -48,6 +51,25 @@ export interface FrontendExplanation {
   readonly conditions: readonly ConditionLine[];
   readonly causes: readonly Cause[];
   readonly ports: readonly PortExplanation[];
+}
+
+export interface OfferExplanation {
+  readonly namespace: string;
+  readonly name: string;
+  readonly conditions: readonly ConditionLine[];
+  readonly causes: readonly Cause[];
+  readonly ports: readonly OfferedPort[];
+}
+
+export interface OfferedPort {
+  readonly protocol: Protocol;
+  readonly port: number;
+  /** It is told to relays. */
+  readonly offered: boolean;
+  /** Who may take it, for people: as `every cluster`, `cluster west as team-b/shop`. */
+  readonly to: readonly string[];
+  /** What stands behind it here. */
+  readonly own: ClusterExplanation;
 }
 
 export interface RouteName {

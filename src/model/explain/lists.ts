@@ -1,14 +1,15 @@
 import type { Compiled, Status } from '../compiled.ts';
 import type { Condition } from '../conditions.ts';
 import type { Backend } from '../ir.ts';
-import { parseBackendKey } from '../keys.ts';
+import { backendKey, parseBackendKey } from '../keys.ts';
 import type { Model } from '../model.ts';
 import type { Unit } from '../reader.ts';
 import { byText } from '../sorted-map.ts';
 import type { ClusterStatus } from '../units/composite-clusters.ts';
 import { countNodes, hasItsPart } from '../zone-preference.ts';
 import { type BackendClusters, explainBackend } from './cluster-explanation.ts';
-import type { ClusterExplanation } from './explanation.ts';
+import type { ClusterExplanation, OfferExplanation, OfferedPort } from './explanation.ts';
+import { offerExplanation } from './offer-explanation.ts';
 
 /** What `causeway get` lists. Field names are a promise to scripts (docs/seeing-why.md). */
 
@@ -93,8 +94,48 @@ interface CandidateLine
   readonly ownZones: readonly string[];
 }
 
-/** Every port of a back end that a front end refers to. Sorted by key. */
-export function listBackends(model: Model): readonly BackendLine[] {
+/** Every port of a back end that a front end refers to, by key; then those that this cluster only contributes. */
+export const listBackends = (model: Model): readonly BackendLine[] => [
+  ...listReferred(model),
+  ...listContributed(model),
+];
+
+function listContributed(model: Model): readonly BackendLine[] {
+  const { backends } = model.compiled;
+  const keys = [...model.all('CompositeBackend')].map(({ metadata: m }) => `${m.namespace}/${m.name}`);
+  return keys.sort(byText).flatMap((key) => {
+    const offer = model.ask(offerExplanation, key);
+    if (!offer) return [];
+    return offer.ports
+      .filter(({ protocol, port }) => !backends.has(backendKey('composite', key, protocol, port)))
+      .map((port) => contributedLine(model, offer, port));
+  });
+}
+
+function contributedLine(
+  model: Model,
+  { namespace, name, causes }: OfferExplanation,
+  { protocol, port, offered, to, own }: OfferedPort,
+): BackendLine {
+  const stop = [...causes, ...own.causes].find(({ stops }) => stops);
+  const here = `${own.why}; no route here refers to it`;
+  const why = offered ? `${here}; offered to ${to.join(', ')}` : `${here}; offered to nobody`;
+  return {
+    namespace,
+    name,
+    kind: kindNames.composite,
+    port: `${port}/${protocol}`,
+    clustersUsed: own.endpoints.length > 0 ? 1 : 0,
+    clusters: 1,
+    endpoints: own.endpoints.length,
+    ready: own.ready,
+    policy: '',
+    state: stop?.reason ?? own.reason,
+    candidates: [candidateLine({ ...own, share: 0, why }, model.config.region, [])],
+  };
+}
+
+function listReferred(model: Model): readonly BackendLine[] {
   const { compiled } = model;
   return [...compiled.backends.values()].flatMap((backend) => {
     const parsed = parseBackendKey(backend.key);
@@ -129,23 +170,31 @@ function candidatesOf(model: Model, backend: Backend): readonly CandidateLine[] 
   const { config } = model;
   const regions = new Map([...model.all('Origin')].map(({ cluster, region }) => [cluster, region]));
   return model.ask(backendClusters, backend.key).clusters.map((c): CandidateLine => {
-    const { cluster, path, state, reason, ready, selected, share, why, endpoints } = c;
-    const own = path === 'own';
-    return {
-      cluster,
-      region: own ? config.region : (regions.get(cluster) ?? ''),
-      path,
-      state,
-      reason,
-      ready,
-      selected,
-      share,
-      preferred: share > 0,
-      why,
-      ownZones: own && share > 0 ? ownZonesOf(model, backend) : [],
-      endpoints,
-    };
+    const own = c.path === 'own';
+    const region = own ? config.region : (regions.get(c.cluster) ?? '');
+    return candidateLine(c, region, own && c.share > 0 ? ownZonesOf(model, backend) : []);
   });
+}
+
+function candidateLine(
+  { cluster, path, state, reason, ready, selected, share, why, endpoints }: ClusterExplanation,
+  region: string,
+  ownZones: readonly string[],
+): CandidateLine {
+  return {
+    cluster,
+    region,
+    path,
+    state,
+    reason,
+    ready,
+    selected,
+    share,
+    preferred: share > 0,
+    why,
+    ownZones,
+    endpoints,
+  };
 }
 
 function ownZonesOf({ config, compiled }: Model, { policy, groups }: Backend): readonly string[] {

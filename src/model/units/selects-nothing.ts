@@ -34,7 +34,8 @@ export function selectorOf(reader: Reader, as: Member['as'], key: string): Label
   return selector ?? {};
 }
 
-function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+/** For people. */
+export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
   return [
     ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
     ...matchExpressions.map(({ key, operator, values = [] }) =>

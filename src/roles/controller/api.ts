@@ -206,10 +206,11 @@ const refusedCause = ({ cluster, port, composite }: RefusedSubscriber): Cause =>
   };
 };
 
-const isOnPath = ({ frontend }: Explanation, composite: string): boolean =>
+const isOnPath = ({ frontend, offer }: Explanation, composite: string): boolean =>
+  (offer !== undefined && `${offer.namespace}/${offer.name}` === composite) ||
   frontend?.ports.some(({ backends }) =>
     backends.some((b) => b.kind === 'CompositeBackend' && `${b.namespace}/${b.name}` === composite),
-  ) ?? false;
+  ) === true;
 
 const refusedOf = (
   { kind, namespace, name, port }: BackendLine,
@@ -223,5 +224,6 @@ const refusedOf = (
 };
 
 /** A composite is on the path: other clusters matter to it. */
-const isAboutPeers = ({ frontend }: Explanation): boolean =>
-  frontend?.ports.some(({ backends }) => backends.some(({ kind }) => kind === 'CompositeBackend')) ?? false;
+const isAboutPeers = ({ frontend, offer }: Explanation): boolean =>
+  offer !== undefined ||
+  frontend?.ports.some(({ backends }) => backends.some(({ kind }) => kind === 'CompositeBackend')) === true;
