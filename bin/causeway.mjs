@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 
 if (Number(process.versions.node.split('.')[0]) < 24) {
   process.stderr.write(
-    `causeway: expected Node 24 or newer, found ${process.version}; in a clone use: npx causeway …\n`,
+    `causeway: expected Node 24 or newer, found ${process.version}; a clone brings one on x64 and arm64, which its bin/causeway uses\n`,
   );
   process.exit(2);
 }

@@ -90,7 +90,7 @@ metadata: {name: other, namespace: shop}`;
 });
 
 test('README.md shows what compile prints of an example', async () => {
-  const shown = /```\n\$ npx causeway compile --dir examples\/store\n([\s\S]*?)```/.exec(
+  const shown = /```\n\$ bin\/causeway compile --dir examples\/store\n([\s\S]*?)```/.exec(
     read('README.md'),
   )?.[1];
   let text = '';

@@ -10,7 +10,6 @@ import { type Block, blocksOf, isRole, writeShown } from './running-text.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const document = join(root, 'docs', 'running.md');
-const program = `${process.execPath} ${join(root, 'bin', 'causeway.mjs')}`;
 const patience = { timeout: 60_000, interval: 100 };
 
 /** A second cluster is the same with a name, addresses and certificates of its own. */
@@ -53,9 +52,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** What the page says to do first, in a clone; all else is done in another folder. */
+const [setup] = blocksOf(document).filter(({ text }) => /^export PATH/.test(text));
+const begin = (): string => `cd ${root}\n${setup?.text}\ncd ${folder}`;
+
 /** Runs a block to its end. */
 async function run({ text }: Block): Promise<string> {
-  const script = `cd ${folder}; causeway() { ${program} "$@"; }; set -e\n${text}`;
+  const script = `set -e\n${begin()}\n${text}`;
   const { code, stdout, stderr } = await runCommand(['sh', '-c', script]);
   expect(code, `${text}\n${stderr}`).toBe(0);
   return stdout;
@@ -65,7 +68,7 @@ async function run({ text }: Block): Promise<string> {
 async function start(name: string, { text }: Block): Promise<void> {
   expect(await staying.get(name)?.process.stop()).toBe(staying.has(name) ? 0 : undefined);
   staying.delete(name);
-  const shell = ['sh', '-c', `cd ${folder}; causeway() { exec ${program} "$@"; }\n${text}`];
+  const shell = ['sh', '-c', `${begin()}\ncauseway() { exec causeway "$@"; }\n${text}`];
   const started = new CausewayProcess(shell);
   const { admin } = await started.up();
   staying.set(name, { process: started, admin });

@@ -18,8 +18,8 @@ export interface PlaygroundOptions {
   readonly json: boolean;
 }
 
-/** How our commands are called from a shell: npm finds a clone's own program. */
-const causeway = import.meta.filename.endsWith('.ts') ? 'npx causeway' : 'causeway';
+/** How our commands are called from a shell, which in a clone is in its folder. */
+const causeway = import.meta.filename.endsWith('.ts') ? 'bin/causeway' : 'causeway';
 const sceneLimitMs = 180_000;
 const redrawMs = 200;
 
