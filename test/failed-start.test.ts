@@ -42,9 +42,13 @@ async function tls(cluster: string, role: PeerRole): Promise<string[]> {
 }
 
 /** Its exit code and what it said; ends with the test when it hangs. */
-function run(argv: readonly string[]): Promise<{ code: number | null; said: string }> {
+function run(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<{ code: number | null; said: string }> {
   const child = spawn(process.execPath, [program, ...argv], {
     cwd: dir,
+    env,
     timeout: 20_000,
     killSignal: 'SIGKILL',
   });
@@ -78,3 +82,19 @@ test.each(Object.keys(roles))(
     expect(code).toBe(1);
   },
 );
+
+test('what a variable or a file gives is named by it when it cannot be used', {
+  timeout: 60_000,
+}, async () => {
+  const argv = (await roles.relay?.()) ?? [];
+  const at = `127.0.0.1:${port}`;
+  const env = { ...process.env, CAUSEWAY_ADMIN: at };
+  const byVariable = await run(argv, env);
+  expect(byVariable.said).toMatch(/E_LISTEN .*\(--admin\).*; --admin is given by CAUSEWAY_ADMIN$/m);
+  writeFileSync(join(dir, 'hub.yaml'), `admin: ${at}\n`);
+  const byFile = await run([...argv, '--config', 'hub.yaml']);
+  expect(byFile.said).toMatch(/E_LISTEN .*\(--admin\).*; --admin is given by hub\.yaml, admin$/m);
+  const byFlag = await run([...argv, '--admin', at], env);
+  expect(byFlag.said).toContain('(--admin)');
+  expect(byFlag.said).not.toContain('given by');
+});

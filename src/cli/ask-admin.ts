@@ -77,7 +77,7 @@ async function fetchFrom(admin: string | undefined, path: string): Promise<Respo
   if (admin === undefined || admin === '') {
     throw new AppError(
       'E_USAGE',
-      '--admin (or CAUSEWAY_ADMIN) is missing: expected host:port of a controller’s admin pages',
+      '--admin (or CAUSEWAY_CONTROLLER_ADMIN) is missing: expected host:port of a controller’s admin pages',
     );
   }
   if (!/^\S+:\d{1,5}$/.test(admin)) {

@@ -1,9 +1,21 @@
 import { Command, Option } from 'commander';
+import { sayingWhatGave } from './given-by.ts';
 
 /** Commands that ask running roles. */
 
+/** Not CAUSEWAY_ADMIN: that is where a role has its own pages. */
+const controllerVariable = 'CAUSEWAY_CONTROLLER_ADMIN';
+
 const adminOption = (): Option =>
-  new Option('--admin <host:port>', 'admin pages of a controller (or CAUSEWAY_ADMIN)').env('CAUSEWAY_ADMIN');
+  new Option('--admin <host:port>', `admin pages of a controller (or ${controllerVariable})`).env(
+    controllerVariable,
+  );
+
+/** Runs a command that asks the roles at `admins`. */
+const asking = (command: Command, admins: readonly string[], run: () => Promise<void>): Promise<void> => {
+  const given = { flag: '--admin', where: controllerVariable, values: admins };
+  return sayingWhatGave(command.getOptionValueSource('admin') === 'env' ? [given] : [], run);
+};
 
 const outputOption = (): Option =>
   new Option('-o, --output <format>', 'table, json or yaml').default('table');
@@ -20,10 +32,12 @@ export function getCommand(): Command {
     .argument('[name]', '<namespace>/<name>, or the name of a cluster or node')
     .addOption(adminOption())
     .addOption(outputOption())
-    .action(async (kind: string, name: string | undefined, { admin, output }: Asking) => {
-      const { runGet } = await import('./get.ts');
-      process.exitCode = await runGet({ kind, ...(name === undefined ? {} : { name }), admin, output });
-    });
+    .action((kind: string, name: string | undefined, { admin, output }: Asking, self: Command) =>
+      asking(self, [admin ?? ''], async () => {
+        const { runGet } = await import('./get.ts');
+        process.exitCode = await runGet({ kind, ...(name === undefined ? {} : { name }), admin, output });
+      }),
+    );
 }
 
 export function explainCommand(): Command {
@@ -44,10 +58,12 @@ export function explainCommand(): Command {
       'admin pages of an agent: compare what its kernel lists with what it is told',
     )
     .addOption(outputOption())
-    .action(async (name: string, { admin, output, ...around }: Asking & ForNode) => {
-      const { runExplain } = await import('./explain.ts');
-      process.exitCode = await runExplain({ name, admin, output, ...around });
-    });
+    .action((name: string, { admin, output, ...around }: Asking & ForNode, self: Command) =>
+      asking(self, [admin ?? ''], async () => {
+        const { runExplain } = await import('./explain.ts');
+        process.exitCode = await runExplain({ name, admin, output, ...around });
+      }),
+    );
 }
 
 export function verifyCommand(): Command {
@@ -63,10 +79,12 @@ export function verifyCommand(): Command {
     )
     .option('--node <name>', 'the node that this is (default: found out by address and host name)')
     .addOption(outputOption())
-    .action(async (name: string, { admin, output, ...around }: Asking & Around) => {
-      const { runVerify } = await import('./verify/verify.ts');
-      process.exitCode = await runVerify({ name, admin, output, ...around });
-    });
+    .action((name: string, { admin, output, ...around }: Asking & Around, self: Command) =>
+      asking(self, [admin ?? ''], async () => {
+        const { runVerify } = await import('./verify/verify.ts');
+        process.exitCode = await runVerify({ name, admin, output, ...around });
+      }),
+    );
 }
 
 interface Around {
@@ -74,6 +92,11 @@ interface Around {
   readonly dns?: string;
   readonly node?: string;
   readonly datagram?: string;
+}
+
+interface ForReport {
+  readonly admin?: string | string[];
+  readonly out?: string;
 }
 
 interface ForNode {
@@ -86,15 +109,18 @@ export function bugReportCommand(): Command {
   return new Command('bugreport')
     .description('collect what roles show at /debug into a folder, secrets redacted')
     .addOption(
-      new Option('--admin <host:port...>', 'admin pages of controllers, agents, dns and relays').env(
-        'CAUSEWAY_ADMIN',
-      ),
+      new Option(
+        '--admin <host:port...>',
+        `admin pages of controllers, agents, dns and relays (or ${controllerVariable})`,
+      ).env(controllerVariable),
     )
     .option('--out <dir>', 'the folder to make (default: causeway-bugreport-<time>)')
-    .action(async ({ admin = [], out }: { readonly admin?: string | string[]; readonly out?: string }) => {
-      const { runBugReport } = await import('./bugreport.ts');
-      const time = new Date().toISOString().replaceAll(/[:.]/g, '-');
+    .action(({ admin = [], out }: ForReport, self: Command) => {
       const admins = [admin].flat().flatMap((text) => text.split(','));
-      process.exitCode = await runBugReport({ admins, out: out ?? `causeway-bugreport-${time}` });
+      return asking(self, admins, async () => {
+        const { runBugReport } = await import('./bugreport.ts');
+        const time = new Date().toISOString().replaceAll(/[:.]/g, '-');
+        process.exitCode = await runBugReport({ admins, out: out ?? `causeway-bugreport-${time}` });
+      });
     });
 }

@@ -28,7 +28,7 @@ export async function runBugReport(
   print: (text: string) => void = (text) => void process.stdout.write(text),
   limit: number = maxBytes,
 ): Promise<number> {
-  if (admins.length === 0) throw new AppError('E_USAGE', '--admin (or CAUSEWAY_ADMIN) is missing');
+  if (admins.length === 0) throw new AppError('E_USAGE', '--admin (or CAUSEWAY_CONTROLLER_ADMIN) is missing');
   const faults: unknown[] = [];
   const waiting = [...new Set(admins)];
   const asked = new Set(waiting);

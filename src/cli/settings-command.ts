@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import { parseDocument } from 'yaml';
 import { AppError, messageOf } from '../runtime/errors.ts';
 import { firstYamlFault } from '../wire/yaml-fault.ts';
+import { type GivenBy, sayingWhatGave } from './given-by.ts';
 import { type Setting, Settings } from './setting.ts';
 
 export interface SettingsCommand {
@@ -34,7 +35,12 @@ export function settingsCommand(spec: SettingsCommand): Command {
   return command.action(async (_, self: Command) => {
     const file = self.getOptionValue('config') as string | undefined;
     const config = file === undefined ? new Map() : readConfig(file, spec);
-    await spec.run(collect(spec.settings, [fromFlags(self), fromEnvironment, (s) => config.get(s.name)]));
+    const { settings, others } = collect(spec.settings, [
+      fromFlags(self),
+      fromEnvironment,
+      (s) => config.get(s.name),
+    ]);
+    await sayingWhatGave(others, () => spec.run(settings));
   });
 }
 
@@ -42,7 +48,7 @@ export function settingsCommand(spec: SettingsCommand): Command {
 export function flagsCommand(spec: Omit<SettingsCommand, 'alsoInFile'>): Command {
   const command = new Command(spec.name).description(spec.description);
   for (const setting of spec.settings) command.addOption(option(setting));
-  return command.action((_, self: Command) => spec.run(collect(spec.settings, [fromFlags(self)])));
+  return command.action((_, self: Command) => spec.run(collect(spec.settings, [fromFlags(self)]).settings));
 }
 
 function option({ name, short, value, help, required, list, default: otherwise }: Setting): Option {
@@ -52,15 +58,24 @@ function option({ name, short, value, help, required, list, default: otherwise }
   return list ? result.argParser((each: string, previous: string[] = []) => [...previous, each]) : result;
 }
 
+interface Collected {
+  readonly settings: Settings;
+  /** Those that were not given by their flags. */
+  readonly others: readonly GivenBy[];
+}
+
 /** The first source that gives a setting counts. */
 function collect(
   settings: readonly Setting[],
   sources: readonly ((setting: Setting) => Given | undefined)[],
-): Settings {
+): Collected {
+  const others: GivenBy[] = [];
   const values = new Map<string, string | readonly string[]>();
   for (const setting of settings) {
     const given = sources.reduce<Given | undefined>((found, source) => found ?? source(setting), undefined);
     if (given) check(setting, given);
+    const flag = `--${setting.name}`;
+    if (given && given.where !== flag) others.push({ flag, where: given.where });
     const value = given?.value ?? setting.default;
     if (value !== undefined) values.set(setting.name, value);
     else if (setting.required) {
@@ -68,7 +83,7 @@ function collect(
       throw new AppError('E_USAGE', `--${setting.name}${also} is missing: ${setting.help}`);
     }
   }
-  return new Settings(values);
+  return { settings: new Settings(values), others };
 }
 
 function check(setting: Setting, { value, where }: Given): void {

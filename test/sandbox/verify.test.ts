@@ -175,7 +175,7 @@ test('V1 from the network of a pod whose files have nothing to run', async () =>
   const w = world();
   const net = `--net=/run/netns/${w.pod('east', 'client-e2').host.name}`;
   const resolver = ['--resolver', w.cluster('east').plan.control.v4];
-  const env = { PATH: '', NO_COLOR: '1', CAUSEWAY_ADMIN: admin() };
+  const env = { PATH: '', NO_COLOR: '1', CAUSEWAY_CONTROLLER_ADMIN: admin() };
   const command = ['/usr/bin/nsenter', net, ...causeway, 'verify', nameOf('web'), ...resolver];
   await until('it works from there, too', async () => {
     const done = await runCommand(command, { env });

@@ -29,7 +29,7 @@ export function whyWorld() {
 
   /** Runs the command in a pod of east. */
   async function run(pod: string, ...command: readonly string[]) {
-    const env = { ...process.env, CAUSEWAY_ADMIN: admin(), NO_COLOR: '1' };
+    const env = { ...process.env, CAUSEWAY_CONTROLLER_ADMIN: admin(), NO_COLOR: '1' };
     const done = await world()
       .pod('east', pod)
       .host.run([...causeway, ...command], { env });

@@ -13,8 +13,8 @@ test('a place is found by cluster, node, pod or its own name', () => {
 });
 
 test('commands that ask a controller find that of their cluster', () => {
-  expect(adminOf('east-client')).toEqual({ CAUSEWAY_ADMIN: '172.18.1.100:9101' });
-  expect(adminOf('west-w1')).toEqual({ CAUSEWAY_ADMIN: '172.18.2.100:9101' });
+  expect(adminOf('east-client')).toEqual({ CAUSEWAY_CONTROLLER_ADMIN: '172.18.1.100:9101' });
+  expect(adminOf('west-w1')).toEqual({ CAUSEWAY_CONTROLLER_ADMIN: '172.18.2.100:9101' });
   expect(adminOf('client')).toEqual({});
 });
 

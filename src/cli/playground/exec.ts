@@ -68,7 +68,7 @@ const clusters = ['east', 'west'];
 /** `causeway get`, `explain` and `verify` ask the controller of the cluster that they run in. */
 export function adminOf(namespace: string): Readonly<Record<string, string>> {
   const number = clusters.findIndex((name) => namespace === name || namespace.startsWith(`${name}-`)) + 1;
-  return number === 0 ? {} : { CAUSEWAY_ADMIN: `${clusterPlan(number).control.v4}:9101` };
+  return number === 0 ? {} : { CAUSEWAY_CONTROLLER_ADMIN: `${clusterPlan(number).control.v4}:9101` };
 }
 
 const placeOf = (name: string): string => name.replace('-', '/');
