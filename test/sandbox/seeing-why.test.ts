@@ -35,7 +35,7 @@ test('a name that works: explain and verify say yes, get lists it', async () => 
   expect(lists[0]).toMatch(
     /^shop\/web +web\.shop\.gw\.cluster\.local +10\.96\.\S+ +80\/TCP +1 +Programmed$/m,
   );
-  expect(lists[1]).toMatch(/^shop\/web +CompositeBackend +80\/TCP +2\/2 +3 +3 +Even +Synced$/m);
+  expect(lists[1]).toMatch(/^shop\/web +CompositeBackend +80\/TCP +2\/2 +3 +3 +Even +- +Synced$/m);
   expect(lists[2]).toMatch(/^west +n1 +- +direct +Synced +1 +\S+ \w+ ago +/m);
   expect(lists[3]).toMatch(/^e1 .*yes +connected +\S+:9103 +0 +Programming$/m);
 });
