@@ -10,7 +10,7 @@ import { cleanup } from '../../src/outputs/nft/cleanup.ts';
 import { readTable } from '../../src/outputs/nft/parse.ts';
 import type { NftRunner } from '../../src/outputs/nft/runner.ts';
 import { backend, endpoint, frontend, ir, node, tcp, to } from '../../src/outputs/nft/sample-ir.ts';
-import { drift } from '../../src/outputs/nft/table.ts';
+import { drift, type Table } from '../../src/outputs/nft/table.ts';
 import { trace } from '../../src/outputs/nft/trace.ts';
 import { wantedTable } from '../../src/outputs/nft/wanted-table.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -348,10 +348,8 @@ test('changes applied one after the other give the kernel the table that a fresh
       await expect.poll(() => evolving.audit(), { timeout: 20_000 }).toBeUndefined();
       const wanted = wantedTable(evolving.wanted);
       await expect
-        .poll(async () => [...((await readTable(net.runner))?.chains.keys() ?? [])].sort(), {
-          timeout: 20_000,
-        })
-        .toEqual([...wanted.chains.keys()].sort());
+        .poll(async () => namesIn(await readTable(net.runner)), { timeout: 20_000 })
+        .toEqual(namesIn(wanted));
       const listed = await readTable(net.runner);
       if (!listed) throw new Error('there is no table');
       for (const address of ['10.96.0.1', '10.96.0.2', 'fd00:96::1', 'fd00:96::2']) {
@@ -371,9 +369,17 @@ test('changes applied one after the other give the kernel the table that a fresh
       }
       await evolving.close();
     }),
-    { numRuns: 12 },
+    // The first counterexample is told with its seed: to look for a smaller one would take too long.
+    { numRuns: 12, endOnFailure: true },
   );
 });
+
+/** What a table holds, whatever is in its slots; what is left over goes a while after nothing leads to it. */
+const namesIn = (table: Table | undefined): readonly string[] =>
+  [
+    ...(table?.chains.keys() ?? []),
+    ...[...(table?.elements ?? [])].flatMap(([set, all]) => [...all.keys()].map((key) => `${set} ${key}`)),
+  ].sort();
 
 const rounded = (ends: ReturnType<typeof trace>) =>
   ends.map((e) => ({ ...e, share: Math.round(e.share * 1e6) }));
