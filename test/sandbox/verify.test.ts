@@ -1,8 +1,11 @@
+import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runCommand } from '../../src/cli/playground/run-command.ts';
 import type { Verification } from '../../src/cli/verify/hop.ts';
 import { composite, gateway, route, selector } from './case-objects.ts';
 import { until } from './case-world.ts';
+import { startCoreDns } from './dns-process.ts';
+import { documentedStanza } from './documented-corefile.ts';
 import { causeway, nameOf, whyWorld } from './why-world.ts';
 
 /** What cuts a path, at each of its stages: `causeway verify` names the stage. */
@@ -27,12 +30,48 @@ test('V1 node: agent down on the client’s node', async () => {
 
 test('V1 DNS: the resolver does not forward the zone, or says nothing', async () => {
   const w = world();
-  const [own, other] = [w.cluster('east').plan.control.v4, w.cluster('west').plan.control.v4];
-  // A resolver that knows nothing of this name.
-  const result = await verify('client-e2', 'web', '--resolver', other, '--dns', own);
-  expect([result.code, result.hop, result.reason]).toEqual([1, 'DNS', 'ZoneNotForwarded']);
-  const silent = await verify('client-e2', 'web', '--resolver', `${own}:5353`);
-  expect(silent.reason).toBe('ResolverSilent');
+  const own = w.cluster('east').plan.control.v4;
+  const [resolver] = await w.addPods('east', 'coredns', ['e2'], { ports: [] });
+  const client = await w
+    .cluster('east')
+    .addPod({ namespace: 'shop', name: 'resolving', node: 'e1', ports: [] });
+  if (!resolver) throw new Error('there is no pod for CoreDNS');
+  client.host.useResolver(resolver.ip);
+  // As the kubernetes plugin does, it answers for all of cluster.local, with NXDOMAIN for what it does not know.
+  const records = '/run/causeway/case/cluster.local';
+  writeFileSync(
+    records,
+    '@ 5 IN SOA ns.dns hostmaster 1 7200 1800 86400 5\nkubernetes.default.svc 5 IN A 10.96.0.1\n',
+  );
+  const others = `cluster.local:53 {\n    errors\n    file ${records}\n}\n`;
+  const withCoreDns = async (corefile: string, check: () => Promise<void>): Promise<void> => {
+    const coredns = await startCoreDns(corefile, resolver.host);
+    try {
+      await check();
+    } finally {
+      await coredns.stop();
+    }
+  };
+  await withCoreDns(others, async () => {
+    const known = await client.host.run(['getent', 'ahostsv4', 'kubernetes.default.svc.cluster.local']);
+    expect(known.stdout).toMatch(/^10\.96\.0\.1\s/);
+    for (const flags of [[], ['--dns', own]]) {
+      const result = await verify('resolving', 'web', ...flags);
+      expect([result.code, result.hop, result.reason]).toEqual([1, 'DNS', 'ZoneNotForwarded']);
+      const message = result.hops.find(({ hop }) => hop === 'DNS')?.cause?.message;
+      expect(message).toContain(
+        `the resolver ${resolver.ip} does not forward the zone gw.cluster.local: it says NXDOMAIN`,
+      );
+    }
+  });
+  // What the line says to do is what helps.
+  await withCoreDns(documentedStanza('gw.cluster.local', { dns: own }) + others, async () => {
+    await until('the zone is forwarded', async () => {
+      const { code, hops } = await verify('resolving', 'web');
+      expect([code, hops.find(({ hop }) => hop === 'DNS')?.result]).toEqual([0, 'Good']);
+    });
+  });
+  expect((await verify('resolving', 'web')).reason).toBe('ResolverSilent');
 });
 
 test('V1 network: the data path to a cluster is cut', async () => {
