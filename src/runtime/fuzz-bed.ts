@@ -1,21 +1,19 @@
 import { randomInt } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { givenSeed, playedAgainBy, type SeededRandom, seededRandom } from './seeded-random.ts';
 
 /** For tests with very many cases: numbers that a seed repeats, and hostile changes of bytes. */
 export class Fuzz {
-  #state: number;
+  readonly #random: SeededRandom;
 
   constructor(seed: number) {
-    this.#state = seed >>> 0;
+    this.#random = seededRandom(seed);
   }
 
-  /** 0 to `limit` - 1 (mulberry32). */
+  /** 0 to `limit` - 1. */
   below(limit: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 0x1_0000_0000) * limit);
+    return this.#random.below(limit);
   }
 
   chance(percent: number): boolean {
@@ -23,8 +21,7 @@ export class Fuzz {
   }
 
   pick<T>(items: readonly T[]): T {
-    if (items.length === 0) throw new Error('there is nothing to pick from');
-    return items[this.below(items.length)] as T;
+    return this.#random.pick(items);
   }
 
   bytes(most: number): Buffer {
@@ -133,15 +130,14 @@ function written({ number, wireType, content }: Field): Buffer {
 const heapGrowthBytes = 32 * 1024 * 1024;
 
 /**
- * Runs `cases` cases, each with numbers of its own. One that throws is told with the seed that repeats it:
- * `CAUSEWAY_FUZZ_SEED`. Throws where memory grows with the cases.
+ * Runs `cases` cases, each with numbers of its own. One that throws is told with the seed that repeats it.
+ * Throws where memory grows with the cases.
  */
 export async function fuzz(
   cases: number,
   run: (random: Fuzz, index: number) => void | Promise<void>,
 ): Promise<void> {
-  const given = process.env.CAUSEWAY_FUZZ_SEED;
-  const first = given === undefined ? randomInt(2 ** 31) : Number(given);
+  const first = givenSeed() ?? randomInt(2 ** 31);
   let before = Number.POSITIVE_INFINITY;
   for (let i = 0; i < cases; i += 1) {
     const seed = first + i;
@@ -150,7 +146,7 @@ export async function fuzz(
       const done = run(new Fuzz(seed), i);
       if (done) await done;
     } catch (cause) {
-      throw new Error(`case ${i} of ${cases} fails: repeat it with CAUSEWAY_FUZZ_SEED=${seed}`, { cause });
+      throw new Error(`case ${i} of ${cases} fails: repeat it with ${playedAgainBy(seed)}`, { cause });
     }
   }
   const grown = (await heapUsed()) - before;

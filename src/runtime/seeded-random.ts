@@ -1,5 +1,7 @@
 /** For tests: the same numbers for the same seed. */
 export interface SeededRandom {
+  /** From 0 to 1, without 1. */
+  readonly next: () => number;
   /** 0 … n − 1. */
   readonly below: (n: number) => number;
   readonly chance: (probability: number) => boolean;
@@ -18,8 +20,27 @@ export function seededRandom(seed: number): SeededRandom {
   };
   const below = (n: number): number => Math.floor(next() * n);
   return {
+    next,
     below,
     chance: (probability) => next() < probability,
-    pick: <T>(from: readonly T[]): T => from[below(from.length)] as T,
+    pick: <T>(from: readonly T[]): T => {
+      if (from.length === 0) throw new Error('there is nothing to pick from');
+      return from[below(from.length)] as T;
+    },
   };
 }
+
+const variable = 'CAUSEWAY_SEED';
+
+/** The seed that a failed run told, to play it again. Throws where it is no whole number. */
+export function givenSeed(): number | undefined {
+  const given = process.env[variable];
+  if (given === undefined) return undefined;
+  const seed = Number(given);
+  if (!/^\d+$/.test(given) || !Number.isSafeInteger(seed))
+    throw new Error(`${variable}: expected a whole number, found ${JSON.stringify(given)}`);
+  return seed;
+}
+
+/** For messages: how a run is played again. */
+export const playedAgainBy = (seed: number): string => `${variable}=${seed}`;

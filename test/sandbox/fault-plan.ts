@@ -1,3 +1,5 @@
+import { seededRandom } from '../../src/runtime/seeded-random.ts';
+
 /** Which faults come, in which order: decided by a seed before anything happens. */
 
 export type FaultKind = 'kill' | 'stop' | 'clock' | 'disk' | 'control' | 'data' | 'all';
@@ -22,17 +24,6 @@ export interface FaultTargets {
   readonly disks: readonly string[];
 }
 
-/** Mulberry32: the same numbers for the same seed, from 0 to 1. */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 /** Of each kind as many parts of 200. Some cuts last longer than it takes to be called Stale and probed (6 s + 5 s). */
 const kinds: Readonly<
   Record<FaultKind, { share: number; holdMs: readonly [number, number]; long?: readonly [number, number] }>
@@ -48,8 +39,7 @@ const kinds: Readonly<
 
 /** Every process is hit by every fault that a process can have, before chance decides. */
 export function planFaults(seed: number, count: number, targets: FaultTargets): readonly Fault[] {
-  const random = seeded(seed);
-  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const random = seededRandom(seed);
   const candidates: Readonly<Record<FaultKind, readonly string[]>> = {
     kill: targets.processes,
     stop: targets.processes,
@@ -66,12 +56,12 @@ export function planFaults(seed: number, count: number, targets: FaultTargets): 
     return Array.from({ length: faults }, (_, i) => {
       const list = candidates[kind];
       const [least, most] = long && i % 6 === 5 ? long : holdMs;
-      const target = i < list.length ? (list[i] as string) : pick(list);
-      return { kind, target, holdMs: Math.round(least + random() * (most - least)) };
+      const target = i < list.length ? (list[i] as string) : random.pick(list);
+      return { kind, target, holdMs: Math.round(least + random.next() * (most - least)) };
     });
   });
   for (let i = drawn.length - 1; i > 0; i -= 1) {
-    const j = Math.floor(random() * (i + 1));
+    const j = random.below(i + 1);
     [drawn[i], drawn[j]] = [drawn[j] as (typeof drawn)[0], drawn[i] as (typeof drawn)[0]];
   }
   return drawn.map((fault, number) => ({ number, ...fault }));

@@ -1,17 +1,18 @@
+import { randomInt } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import type { Pod } from '../../src/cli/playground/pod.ts';
+import { givenSeed, playedAgainBy, seededRandom } from '../../src/runtime/seeded-random.ts';
 import { consumerOf, gateway, providerOf, wholeOf } from './case-objects.ts';
 import { caseWorld, until } from './case-world.ts';
 import { controlCuts, cut, pairCut, smallDisk, strike } from './fault-kinds.ts';
-import { type Fault, planFaults, seeded } from './fault-plan.ts';
+import { type Fault, planFaults } from './fault-plan.ts';
 import { DnsWatch, FaultTraffic } from './fault-traffic.ts';
 import { settledState } from './settled-state.ts';
 
-/** `CAUSEWAY_TEST_SEED=n` plays the faults of a run again. */
-const seed = Number(process.env.CAUSEWAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seed = givenSeed() ?? randomInt(2 ** 31);
 const count = Number(process.env.CAUSEWAY_TEST_FAULTS ?? 200);
 const atOnce = 6;
 const pair = 'east–west';
@@ -163,7 +164,7 @@ test('design faults 200 random faults on every kind of process cut no connection
   timeout: 600_000,
 }, async () => {
   const w = world();
-  const random = seeded(seed);
+  const random = seededRandom(seed).next;
   const cuts = controlCuts(w);
   const faults = planFaults(seed, count, {
     processes: w.supervisor.names,
@@ -171,7 +172,7 @@ test('design faults 200 random faults on every kind of process cut no connection
     pairs: [pair],
     disks,
   });
-  console.log(`faults of seed ${seed}: CAUSEWAY_TEST_SEED=${seed} plays them again`);
+  console.log(`faults of seed ${seed}: ${playedAgainBy(seed)} plays them again`);
   const { traffic, dns } = await startTraffic();
 
   const happened: string[] = [];
@@ -211,7 +212,7 @@ test('design faults 200 random faults on every kind of process cut no connection
     }
   };
   let over = false;
-  const churn = [churnPods(seeded(seed + 1), () => over), churnGateways(random, () => over)];
+  const churn = [churnPods(seededRandom(seed + 1).next, () => over), churnGateways(random, () => over)];
   try {
     await Promise.all(Array.from({ length: atOnce }, worker));
   } finally {

@@ -1,15 +1,16 @@
+import { randomInt } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../src/cli/playground/run-command.ts';
+import { givenSeed, playedAgainBy, seededRandom } from '../../src/runtime/seeded-random.ts';
 import { anotherBuild } from '../another-build.ts';
 import { consumerOf, providerOf, wholeOf } from './case-objects.ts';
 import { caseWorld } from './case-world.ts';
-import { seeded } from './fault-plan.ts';
 import { FaultTraffic } from './fault-traffic.ts';
 import { settledState } from './settled-state.ts';
 
 /** Every role is stopped in good order and started again, one at a time, in every order that chance gives. */
 
-const seed = Number(process.env.CAUSEWAY_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seed = givenSeed() ?? randomInt(2 ** 31);
 const next = '9.9.9';
 
 const world = caseWorld({
@@ -65,10 +66,10 @@ async function ends(traffic: FaultTraffic, story: string): Promise<void> {
 test('design rolling every role restarts, in any order, and cuts nothing', async () => {
   const w = world();
   const before = await settledState(w);
-  const random = seeded(seed);
+  const random = seededRandom(seed).next;
   const traffic = await startTraffic();
   const orders = [orderOf(random), orderOf(random)];
-  const story = [`seed ${seed}`, ...orders.map((order) => order.join(' → '))].join('\n');
+  const story = [playedAgainBy(seed), ...orders.map((order) => order.join(' → '))].join('\n');
   for (const name of orders.flat()) {
     await w.supervisor.restart(name, 'SIGTERM');
     expect(traffic.failures, `after ${name}\n${story}`).toEqual([]);
@@ -82,11 +83,11 @@ test('design upgrade roles move to another build and back one by one, in any ord
   const version = await runCommand([process.execPath, built, '--version']);
   expect(version).toMatchObject({ code: 0, stdout: `${next}\n` });
   const before = await settledState(w);
-  const random = seeded(seed + 1);
+  const random = seededRandom(seed + 1).next;
   const traffic = await startTraffic();
   const old = new Map(w.supervisor.names.map((name) => [name, w.supervisor.spec(name)]));
   const [forth, back] = [orderOf(random), orderOf(random)];
-  const story = [`seed ${seed}`, forth.join(' → '), back.join(' → ')].join('\n');
+  const story = [playedAgainBy(seed), forth.join(' → '), back.join(' → ')].join('\n');
   const move = async (name: string, program: string | undefined): Promise<void> => {
     const spec = old.get(name) as NonNullable<ReturnType<typeof old.get>>;
     const [node = '', own = '', ...args] = spec.command;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { seededRandom } from '../../runtime/seeded-random.ts';
 import { byCluster, criticalChiSquare, matchesShares, percentages } from './proportions.ts';
 
 describe('matchesShares', () => {
@@ -31,18 +32,11 @@ describe('matchesShares', () => {
 
   test('real draws are right, draws from clearly other shares are not', () => {
     const draws = (seed: number, n: number, shares: number[]): Record<string, number> => {
-      // A small deterministic generator (mulberry32), so that the test always draws the same.
-      let state = seed;
-      const random = (): number => {
-        state = (state + 0x6d2b79f5) | 0;
-        let t = Math.imul(state ^ (state >>> 15), 1 | state);
-        t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-        return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-      };
+      const random = seededRandom(seed);
       const counts: Record<string, number> = {};
       const sum = shares.reduce((a, b) => a + b, 0);
       for (let i = 0; i < n; i++) {
-        let at = random() * sum;
+        let at = random.next() * sum;
         const index = shares.findIndex((s) => {
           at -= s;
           return at < 0;

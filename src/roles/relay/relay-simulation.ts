@@ -1,10 +1,10 @@
 import type { Export } from '../../model/compiled.ts';
 import { isOfferedTo } from '../../model/relay/export-policy.ts';
 import type { PeerIdentity } from '../../runtime/identity.ts';
+import { type SeededRandom, seededRandom } from '../../runtime/seeded-random.ts';
 import { decodeDeltaResponse } from '../../wire/proto/discovery.ts';
 import { type Consumer, identity, type Publisher, RelayMemoryBed } from './memory-bed.ts';
 import { TestHub } from './memory-relay.ts';
-import { type SeededRandom, seededRandom } from './seeded-random.ts';
 import { SimulatedNet } from './simulated-net.ts';
 import { store } from './test-bed.ts';
 

@@ -1,5 +1,5 @@
 import type { MemberList } from '../../model/relay/members.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from '../../runtime/seeded-random.ts';
 
 /** Who dials whom: a tree of relays, or a mesh with two parents, with relays that dial each other and with clusters at two relays. */
 export class SimulatedNet {
