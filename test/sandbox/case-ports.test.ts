@@ -58,10 +58,10 @@ test('T1 each cluster translates a port with its own target port', async () => {
   await traffic.endsWithoutFailure();
   // The pods listen on both ports in both clusters: only what they say tells which one was used.
   const said = await Promise.all(
-    Array.from(
-      { length: 40 },
-      async () => (await client().run(['curl', '-sS', '-m', '10', `http://${vip}`])).stdout,
-    ),
+    Array.from({ length: 40 }, async () => {
+      const { stdout, stderr } = await client().run(['curl', '-sS', '-m', '10', `http://${vip}`]);
+      return stdout || stderr;
+    }),
   );
   const seen = new Set(said.map((text) => text.replace(/^(\S+) .* port=(\d+)\s*$/s, '$1 $2')));
   expect([...seen].sort()).toEqual([`${here.answer} 8080`, `${there.answer} 9090`]);

@@ -10,7 +10,8 @@ import { hostname } from 'node:os';
  */
 
 const [name, ...ports] = process.argv.slice(2);
-const silenceMs = 200;
+/** Longer than a client that speaks first ever waits, also on a busy machine: what it gets early is no HTTP to it. */
+const silenceMs = 2_000;
 
 const answer = (client: string, port: number): string =>
   `${name} hostname=${hostname()} client=${client} port=${port}\n`;
