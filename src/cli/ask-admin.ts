@@ -25,6 +25,13 @@ export async function askAdmin<T>(
   }
 }
 
+/** What a role waits for before it is ready; undefined: it is. Throws as `askAdmin`. */
+export async function notReady(admin: string | undefined): Promise<string | undefined> {
+  const response = await fetchFrom(admin, '/readyz');
+  const { text } = await bodyOf(response, 4_096);
+  return response.ok ? undefined : text.trim();
+}
+
 export interface PageText {
   readonly text: string;
   /** There was more. */

@@ -41,7 +41,13 @@ function answerOf(name: string, asked: string, node?: string, from?: string) {
   return explainAnswer(explain(model, asked), {
     ...(from === undefined ? {} : { client: clientPlace(model, from) }),
     acks: { holding: () => [held('e1'), down], adminOf: (n) => (n === 'e1' ? '172.18.1.1:9103' : '') },
-    relays: [{ relay: '172.18.0.10:18100', connected: false }],
+    relays: [
+      {
+        relay: '172.18.0.10:18100',
+        connected: false,
+        error: 'E_UNREACHABLE: connection refused',
+      },
+    ],
     refused: [],
     node,
   });

@@ -17,8 +17,11 @@ const now = Date.parse('2026-01-01T00:01:00Z');
 const admins: Admin[] = [];
 /** The stream of node e1's agent. */
 let tracked: AckSession;
+/** What the controller is not ready for. */
+let waitingFor: string | undefined;
 
 afterEach(async () => {
+  waitingFor = undefined;
   for (const admin of admins.splice(0)) await admin.close();
 });
 
@@ -35,13 +38,13 @@ async function controller(name: string, ...changes: readonly (readonly [string, 
   const day = 86_400_000;
   const certificate = { from: now - 85 * day, until: now + 5 * day };
   const relays = () => [
-    { relay: '172.18.0.10:18100', connected: false },
+    { relay: '172.18.0.10:18100', connected: false, error: 'E_PEER_IDENTITY: its certificate is revoked' },
     { relay: '172.18.0.11:18100', connected: true, certificate: certificateLine(certificate, now) },
   ];
   const admin = await startAdmin({
     listen: '127.0.0.1:0',
     metrics: new Metrics(),
-    ready: () => undefined,
+    ready: () => waitingFor,
     debug: () => ({}),
     api: () =>
       controllerApi({
@@ -89,9 +92,9 @@ test('frontends, backends, clusters and nodes as people read them', async () => 
     east     n1       eu      own     Synced      1       -         364 d
     west     n1       us      direct  Stale 41 s  1       41 s ago  -
 
-    RELAY              LINK             CERTIFICATE
-    172.18.0.10:18100  ✖ not connected  -
-    172.18.0.11:18100  connected        ⚠ 5 d
+    RELAY              LINK                                                          CERTIFICATE
+    172.18.0.10:18100  ✖ not connected: E_PEER_IDENTITY: its certificate is revoked  -
+    172.18.0.11:18100  connected                                                     ⚠ 5 d
 
     NODE  ZONE    READY  AGENT            ADMIN  REFUSES  STATE
     e1    east-a  yes    connected        -      0        NodeBehind
@@ -218,6 +221,15 @@ test('a name narrows the list; one that is not there is exit 1', async () => {
     code: 1,
     text: 'no backends of shop/nothing\n',
   });
+});
+
+test('an empty list of a controller that starts says that it starts', async () => {
+  const admin = await controller('composite', ['kind: Gateway\n', 'kind: Nothing\n']);
+  expect((await get(admin, 'frontends')).text).toBe('no frontends\n');
+  waitingFor = 'the folder has not been read whole yet';
+  expect((await get(admin, 'frontends')).text).toBe(
+    'no frontends yet, the controller is starting: the folder has not been read whole yet\n',
+  );
 });
 
 test('what cannot be asked throws: a kind, a format, an address, nobody there', async () => {

@@ -2,7 +2,7 @@ import type { FrontendLine } from '../model/explain/lists.ts';
 import type { CertificateLine, ClustersAnswer, OfferedLine } from '../roles/controller/api.ts';
 import type { NodeLine } from '../roles/controller/node-lines.ts';
 import { AppError } from '../runtime/errors.ts';
-import { askAdmin } from './ask-admin.ts';
+import { askAdmin, notReady } from './ask-admin.ts';
 import { formatValue } from './print-value.ts';
 import { textTable } from './text-table.ts';
 
@@ -28,9 +28,10 @@ export async function runGet(
     throw new AppError('E_USAGE', `expected ${getKinds.join(', ')}, found ${JSON.stringify(kind)}`);
   }
   const { value, table, size } = await lists[known](admin, name);
-  print(
-    formatValue(output, value, () => (size === 0 ? `no ${kind}${name ? ` of ${name}` : ''}\n` : table())),
-  );
+  const waitsFor = size === 0 ? await notReady(admin) : undefined;
+  const yet = waitsFor === undefined ? '' : ` yet, the controller is starting: ${waitsFor}`;
+  const nothing = `no ${kind}${name ? ` of ${name}` : ''}${yet}\n`;
+  print(formatValue(output, value, () => (size === 0 ? nothing : table())));
   return name !== undefined && size === 0 ? 1 : 0;
 }
 
@@ -139,9 +140,9 @@ function clusterTable({ clusters, relays, time }: ClustersAnswer): string {
     rows,
   );
   if (relays.length === 0) return `${table}\n`;
-  const links = relays.map(({ relay, connected, certificate }) => [
+  const links = relays.map(({ relay, connected, error, certificate }) => [
     relay,
-    connected ? 'connected' : '✖ not connected',
+    connected ? 'connected' : `✖ not connected${error === undefined ? '' : `: ${error}`}`,
     certificateText(certificate),
   ]);
   return `${table}\n\n${textTable(['RELAY', 'LINK', 'CERTIFICATE'], links)}\n`;

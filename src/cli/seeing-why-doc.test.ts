@@ -31,7 +31,7 @@ test('the fields of explain are documented, and those that are documented are th
     '`nodes`',
     '`client`',
   ];
-  const relays = ['relay', 'connected'];
+  const relays = ['relay', 'connected', 'error'];
   const promised = [...rows.flatMap(documented), ...relays];
   expect([...new Set(keysOf(answer))].filter((key) => !promised.includes(key))).toEqual([]);
   // What this case has none of.

@@ -87,7 +87,7 @@ const nodes: readonly NodeLine[] = ['e1', 'e2'].map((node, i) => ({
   admin: '',
   connected: true,
   refused: [],
-  state: 'Programming',
+  state: 'Programmed',
 }));
 
 interface Broken {

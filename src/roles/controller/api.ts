@@ -18,6 +18,8 @@ import { type NodeLine, nodeLines } from './node-lines.ts';
 export interface RelayLine {
   readonly relay: string;
   readonly connected: boolean;
+  /** Why it is not connected: code and message of the link's last error. Absent: it is, or no try has ended yet. */
+  readonly error?: string;
   /** Absent: none was proved yet. */
   readonly certificate?: CertificateLine;
 }
@@ -181,13 +183,15 @@ const nodeCause = ({ node, holds, reason, message }: NodeHolding, asked: string 
       : `look at the log of the agent on ${node}`,
 });
 
-const relayCause = ({ relay }: RelayLine): Cause => ({
+const relayCause = ({ relay, error }: RelayLine): Cause => ({
   stops: false,
   reason: 'RelayDown',
   ref: { kind: 'Relay', namespace: '', name: relay },
   field: '',
-  message: `this controller has no link to relay ${relay}: what other clusters gave stays in force, and no change of theirs arrives`,
-  next: `see whether causeway relay runs at ${relay} and is reached from here`,
+  message: `this controller has no link to relay ${relay}${error === undefined ? '' : ` (${error})`}: what other clusters gave stays in force, and no change of theirs or ours arrives`,
+  next: error?.startsWith('E_PEER_IDENTITY')
+    ? `see whether the certificates of both ends are of this set, have not ended and are not revoked, and whether this cluster is on the list of members of ${relay}`
+    : `see whether causeway relay runs at ${relay} and is reached from here`,
 });
 
 const refusedCause = ({ cluster, port, composite }: RefusedSubscriber): Cause => {

@@ -14,8 +14,8 @@ export interface NodeLine {
   readonly admin: string;
   /** Resources that it refuses. */
   readonly refused: readonly { readonly name: string; readonly message: string }[];
-  /** `Programming`, or what stands in the way. */
-  readonly state: 'Programming' | 'AgentNotConnected' | 'DataPlaneBypassed' | 'NodeRefuses' | 'NodeBehind';
+  /** `Programmed`: it acknowledges what it is told and refuses nothing; or what stands in the way. */
+  readonly state: 'Programmed' | 'AgentNotConnected' | 'DataPlaneBypassed' | 'NodeRefuses' | 'NodeBehind';
 }
 
 /** Sorted by name. */
@@ -41,5 +41,5 @@ function stateOf(ack: NodeAcks | undefined): NodeLine['state'] {
   if (!ack?.connected) return 'AgentNotConnected';
   if (ack.bypassed) return 'DataPlaneBypassed';
   if (ack.refused.length > 0) return 'NodeRefuses';
-  return ack.position < 0 ? 'NodeBehind' : 'Programming';
+  return ack.position < 0 ? 'NodeBehind' : 'Programmed';
 }

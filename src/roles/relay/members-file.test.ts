@@ -28,6 +28,16 @@ test('the list is read, what is wrong is named', () => {
     ['', 'members: expected a list, found none'],
     ['- a', 'members: expected a list, found none'],
     ['members: {a: b}', 'members: expected a list, found {"a":"b"}'],
+    [
+      'members: [{clster: west}]',
+      'members[0].clster: expected one of the fields cluster, note, found "clster"',
+    ],
+    [
+      'members: [{cluster: west, clusters: [east]}]',
+      'members[0].clusters: expected one of the fields cluster, note, found',
+    ],
+    ['members: [{relay: eu, cluster: eu, cluters: []}]', 'members[0].cluters: expected one of'],
+    ['members: []\nrevokd: []', 'revokd: expected one of the fields members, revoked, found "revokd"'],
     ['members: [west]', 'members[0].cluster: expected a DNS label, found none'],
     ['members: [{cluster: A.b}]', 'members[0].cluster: expected a DNS label, found "A.b"'],
     ['members: [{cluster: a}, {cluster: a}]', 'members[1].cluster: expected each name once, found "a"'],

@@ -11,14 +11,23 @@ export interface MembersFile {
 
 const maxMembers = 10_000;
 
-/** Other fields are left for later. Throws E_USAGE with the path of what is wrong. */
+/**
+ * `note` is for people. Throws E_USAGE with the path of what is wrong, a field that is not known included: a typing error
+ * must not admit or revoke something else than was meant.
+ */
 export function parseMembers(value: unknown): MembersFile {
+  onlyFields('', value, ['members', 'revoked']);
   const { members, revoked } = (value ?? {}) as { members?: unknown; revoked?: unknown };
   const clusters = new Set<string>();
   const relays = new Map<string, ReadonlySet<string>>();
   for (const [i, member] of listOf('members', members).entries()) {
     const { cluster, relay, clusters: delegated } = (member ?? {}) as Readonly<Record<string, unknown>>;
     const at = `members[${i}]`;
+    onlyFields(
+      `${at}.`,
+      member,
+      relay === undefined ? ['cluster', 'note'] : ['relay', 'clusters', 'cluster', 'note'],
+    );
     if (relay === undefined) addName(clusters, `${at}.cluster`, cluster);
     else if (cluster !== undefined) throw wrong(at, 'a cluster or a relay', { cluster, relay });
     else {
@@ -31,6 +40,12 @@ export function parseMembers(value: unknown): MembersFile {
     }
   }
   return { list: { clusters, relays }, revoked: parseRevocations(revoked) };
+}
+
+function onlyFields(at: string, value: unknown, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw wrong(`${at}${unknown}`, `one of the fields ${known.join(', ')}`, unknown);
 }
 
 function listOf(at: string, value: unknown): readonly unknown[] {

@@ -66,6 +66,8 @@ export class RelaySource {
   readonly #told = new Map<string, RelayLink>();
   /** Target → the state that was logged last. */
   readonly #logged = new Map<string, string>();
+  /** Target → why its link ended last, or could not be made. */
+  readonly #faults = new Map<string, AppError>();
   #changes: Change[] = [];
   #news = new Map<string, number>();
   /** By the key of a Contribution: the mark that it was told with. */
@@ -95,6 +97,8 @@ export class RelaySource {
           onRefused: ({ reason }) => refused.inc({ reason }),
           onState: (state) => {
             up.set(this.#links.filter((l) => l.isUp).length);
+            if (state === 'up') this.#faults.delete(target);
+            else this.#faults.set(target, state);
             this.#logState(log, target, state);
           },
         }),
@@ -131,9 +135,16 @@ export class RelaySource {
     return this.#links;
   }
 
-  /** Which relays are heard now. */
-  get states(): readonly { readonly relay: string; readonly connected: boolean }[] {
-    return this.#links.map(({ target, isUp }) => ({ relay: target, connected: isUp }));
+  /** Which relays are heard now; of one that is not, why. */
+  get states(): readonly { readonly relay: string; readonly connected: boolean; readonly error?: string }[] {
+    return this.#links.map(({ target, isUp }) => {
+      const fault = this.#faults.get(target);
+      return {
+        relay: target,
+        connected: isUp,
+        ...(fault ? { error: `${fault.code}: ${messageOf(fault)}` } : {}),
+      };
+    });
   }
 
   /** What is known of other clusters, by their ids. */
