@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { systemClock } from './clock.ts';
+import { ManualClock, systemClock } from './clock.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -15,6 +15,24 @@ test.each([hourMs, -hourMs])('a wall clock that is set (%i ms) is no time that p
   const passed = systemClock.now() - before;
   expect(passed).toBeGreaterThanOrEqual(0);
   expect(passed).toBeLessThan(hourMs / 2);
+});
+
+test('on a machine that slept a timer fires once, late, in its order, and not if another one cancelled it', () => {
+  const clock = new ManualClock(0);
+  const fired: string[] = [];
+  const every = (name: string, ms: number): (() => void) =>
+    clock.after(ms, () => {
+      fired.push(`${name} ${clock.now()}`);
+      every(name, ms);
+    });
+  every('b', 20);
+  clock.after(10, () => cancel());
+  const cancel = every('c', 30);
+  every('a', 5);
+  clock.sleep(100);
+  expect(fired).toEqual(['a 100', 'b 100']);
+  clock.sleep(5);
+  expect(fired).toEqual(['a 100', 'b 100', 'a 105']);
 });
 
 /** Deadlines that a library reckons in the wall clock. */

@@ -62,4 +62,15 @@ export class ManualClock implements Clock {
     }
     this.#now = end;
   }
+
+  /** As on a machine that slept: what was due meanwhile fires once, late, in order of its time. */
+  sleep(ms: number): void {
+    this.#now += ms;
+    const due = this.#timers.filter((t) => t.at <= this.#now).sort((a, b) => a.at - b.at);
+    for (const timer of due) {
+      if (!this.#timers.includes(timer)) continue;
+      this.#timers = this.#timers.filter((t) => t !== timer);
+      timer.fn();
+    }
+  }
 }

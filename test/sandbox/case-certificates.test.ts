@@ -108,7 +108,9 @@ test('X2 the key of a node is shut out by its controller: what it holds stays, a
   revoke();
 });
 
-test('X5 every certificate is replaced five times under traffic; none of the first ones is left, nothing failed', async () => {
+test('X5 every certificate is replaced five times under traffic; none of the first ones is left, nothing failed', {
+  timeout: 300_000,
+}, async () => {
   const w = world();
   const vip = await w.programmed('east', 'web');
   for (const of of ['west', 'north']) await standing(of, /^Synced/);
@@ -117,8 +119,16 @@ test('X5 every certificate is replaced five times under traffic; none of the fir
   const serials = (...of: string[]) => new Set(of.map((name) => w.plane.certificateOf(name).serial));
   const traffic = await Traffic.start(w.pod('east', 'client-e1').host, { host: vip, port: 80 });
   const lostBefore = said('east controller').split('relay is lost').length;
-  const short = 30_000;
-  for (let period = 1; period <= 5; period++) {
+  // In half of it the slowest machine has replaced six of them.
+  const short = 24_000;
+  const ends = () => processes.map((name) => w.plane.certificateOf(name).until);
+  let lastEnd = 0;
+  for (let period = 0; period <= 5; period++) {
+    if (period > 0)
+      await until('each is in its last half', () =>
+        expect(Math.max(...ends()) - Date.now()).toBeLessThan(short / 2),
+      );
+    if (period === 5) lastEnd = Math.max(...ends());
     // The last ones stay.
     for (const name of processes) await w.plane.renew(name, period < 5 ? { ttl: short } : {});
     await until('each stream goes by the new certificate', async () => {
@@ -133,8 +143,7 @@ test('X5 every certificate is replaced five times under traffic; none of the fir
     });
     await traffic.comesOnlyFrom(pods('west', 'north'));
   }
-  const ended = Date.now() + short;
-  await until('the short ones have ended', () => expect(Date.now()).toBeGreaterThan(ended));
+  await until('the short ones have ended', () => expect(Date.now()).toBeGreaterThan(lastEnd));
   // Everything still follows.
   const more = { namespace: 'shop', node: 'n1', labels: { app: 'web' } };
   await w.cluster('north').addPod({ ...more, name: 'web-late' });
