@@ -111,8 +111,14 @@ test('P9 one agent of 50 that stands still holds up nobody, its lag is shown, an
       await allReadersHold();
     }
     expect(await w.targets('east', 'e1', vip)).toEqual(before);
-    // A name that it would have to be told of is served to all others meanwhile.
-    expect(await lag('reader-1')).toBe(0);
+    // It stands until keepalives have given it up, and others are told of changes as before.
+    await until('its stream is given up', async () => expect(await lag('e1')).toBeUndefined());
+    addPod();
+    await allReadersHold();
+    await until('none is behind', async () => {
+      for (const { node } of readers) expect(await lag(node), node).toBe(0);
+    });
+    expect(await w.targets('east', 'e1', vip)).toEqual(before);
   } finally {
     w.supervisor.signal('east agent e1', 'SIGCONT');
   }
