@@ -1,4 +1,5 @@
 import type { PeerLimits } from '../model/relay/peer-budget.ts';
+import { defaultStreamLimits, type StreamLimits } from '../outputs/xds/delta-server-stream.ts';
 import { startXdsServer, type XdsServer } from '../outputs/xds/server.ts';
 import { Admission } from '../runtime/admission.ts';
 import { CertificateWatch } from '../runtime/certificate-watch.ts';
@@ -29,6 +30,13 @@ export async function runRelay(options: RelayOptions): Promise<void> {
   const { name, set } = options;
   await runRole('relay', options, { name, set }, (context) => startRelay({ ...options, ...context }));
 }
+
+/** Of a cluster. A relay that dials us asks for many. */
+const memberLimits: StreamLimits = {
+  ...defaultStreamLimits,
+  names: 100_000,
+  requestBytes: 32 * 1024 * 1024,
+};
 
 export interface StartRelayOptions extends RoleContext, Omit<RelayOptions, keyof RoleOptions> {
   readonly limits?: PeerLimits;
@@ -71,6 +79,7 @@ export async function startRelay(options: StartRelayOptions): Promise<Relay> {
     admission,
     log: hub.log,
     views: (peer) => hub.viewFor(peer),
+    limits: ({ role }) => (role === 'relay' ? defaultStreamLimits : memberLimits),
     logger: log,
     metrics,
     services: [publishService({ hub, set, admission, clock, log })],

@@ -13,6 +13,11 @@ export interface StreamLimits {
   /** Bytes of one name. */
   readonly nameBytes: number;
   readonly types: number;
+  /**
+   * Bytes of one request. A client that comes back claims everything that it holds of a type in one, since only the
+   * first request of a type may, so it goes with `names`: 320 bytes for each with its version.
+   */
+  readonly requestBytes: number;
   /** Bytes of one response; a bigger resource goes alone. */
   readonly responseBytes: number;
 }
@@ -21,6 +26,7 @@ export const defaultStreamLimits: StreamLimits = {
   names: 200_000,
   nameBytes: 1024,
   types: 16,
+  requestBytes: 64 * 1024 * 1024,
   responseBytes: 1024 * 1024,
 };
 
@@ -86,6 +92,11 @@ export class DeltaServerStream implements LogReader {
   /** Takes a DeltaDiscoveryRequest. Throws E_XDS_STREAM when it is malformed or over a limit. */
   receive(message: Uint8Array): void {
     if (this.#closed) return;
+    const { requestBytes } = this.#limits;
+    if (message.length > requestBytes) {
+      const text = `expected a request of at most ${requestBytes} bytes, found ${message.length}`;
+      throw new AppError('E_XDS_STREAM', text);
+    }
     const request = parse(message);
     if (request.node) this.#options.observer?.node?.(request.node);
     if (request.typeUrl === '') {

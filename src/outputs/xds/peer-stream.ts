@@ -9,12 +9,7 @@ import { codec } from '../../wire/proto/registry.ts';
 import { fromStruct } from '../../wire/proto/struct.ts';
 import { metadataKey } from '../../wire/proto/type-urls.ts';
 import type { AckSession, AckTracker } from './acks.ts';
-import {
-  DeltaServerStream,
-  defaultStreamLimits,
-  type StreamLimits,
-  type StreamObserver,
-} from './delta-server-stream.ts';
+import { DeltaServerStream, type StreamLimits, type StreamObserver } from './delta-server-stream.ts';
 import type { ResourceLog } from './resource-log.ts';
 import { type SendBudget, SendWindow } from './send-window.ts';
 import { xdsMetrics } from './server-metrics.ts';
@@ -29,7 +24,7 @@ export interface PeerStreamOptions {
   /** It is told nothing before this resolves; undefined: it may be told at once. Must not reject. */
   readonly admitted?: (peer: PeerIdentity) => Promise<void> | undefined;
   readonly budget: SendBudget;
-  readonly limits?: StreamLimits;
+  readonly limits: StreamLimits;
   readonly logger: Log;
   readonly metrics: Metrics;
   /** Calls `done` when the message has left. */
@@ -74,7 +69,7 @@ export class PeerStream {
       log: view.log ?? options.log,
       held: admitted !== undefined,
       view,
-      limits: options.limits ?? defaultStreamLimits,
+      limits: options.limits,
       send: (message) => this.#window.send(message),
       fail: options.end,
       observer: this.#observer(),

@@ -4,6 +4,7 @@ import type { AckTracker } from './acks.ts';
 
 export function xdsMetrics(metrics: Metrics): {
   readonly streams: Gauge<string>;
+  readonly ended: Counter<string>;
   readonly nacks: Counter<string>;
   readonly pushBytes: Counter<string>;
 } {
@@ -12,6 +13,11 @@ export function xdsMetrics(metrics: Metrics): {
       name: 'xds_streams',
       help: 'Open xDS streams by role of the client',
       labels: ['role'],
+    }),
+    ended: metrics.counter({
+      name: 'xds_streams_ended_total',
+      help: 'xDS streams that were refused or ended by the server, by code of the error',
+      labels: ['code'],
     }),
     nacks: metrics.counter({
       name: 'xds_nacks_total',

@@ -15,11 +15,11 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { nameOfPeer } from '../../runtime/peer-certificate.ts';
 import { methods } from '../../wire/proto/methods.ts';
 import type { AckTracker } from './acks.ts';
-import type { StreamLimits } from './delta-server-stream.ts';
+import { defaultStreamLimits, type StreamLimits } from './delta-server-stream.ts';
 import { PeerStream, type StreamSnapshot } from './peer-stream.ts';
 import type { ResourceLog } from './resource-log.ts';
 import { SendBudget } from './send-window.ts';
-import { watchClientLag } from './server-metrics.ts';
+import { watchClientLag, xdsMetrics } from './server-metrics.ts';
 import type { View } from './view.ts';
 
 export interface XdsServerOptions {
@@ -39,7 +39,8 @@ export interface XdsServerOptions {
   readonly admitted?: (peer: PeerIdentity) => Promise<void> | undefined;
   readonly logger: Log;
   readonly metrics: Metrics;
-  readonly limits?: StreamLimits;
+  /** What a peer may cost; absent: the default ones. None may have bigger requests than those. */
+  readonly limits?: (peer: PeerIdentity) => StreamLimits;
   /** Streams at the same time, of all peers together and of one identity. */
   readonly maxStreams?: { readonly total: number; readonly perPeer: number };
   /** Services that share the address. */
@@ -66,7 +67,7 @@ const serverBytes = 128 * 1024 * 1024;
 const serverOptions = {
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
-  'grpc.max_receive_message_length': 4 * 1024 * 1024,
+  'grpc.max_receive_message_length': defaultStreamLimits.requestBytes,
   'grpc.max_send_message_length': -1,
   'grpc.max_concurrent_streams': 100,
 };
@@ -114,9 +115,11 @@ function accept(
   serveBytesCall(call, {
     admission: options.admission,
     open: (end) => {
+      const admitted = admit(options, streams, call);
       const stream = new PeerStream({
         ...options,
-        ...admit(options, streams, call),
+        ...admitted,
+        limits: options.limits?.(admitted.peer) ?? defaultStreamLimits,
         address,
         budget,
         write: (message, done) => void call.write(message, done),
@@ -136,6 +139,7 @@ function accept(
     },
     failed: ({ code, message }, refused) => {
       const what = refused ? 'refused' : 'ended by us';
+      xdsMetrics(options.metrics).ended.inc({ code });
       options.logger.warn({ peer: name ?? address, address, code }, `xDS stream ${what}: ${message}`);
     },
   });

@@ -153,11 +153,10 @@ export class RelayHub {
   /** What a peer may see; undefined: it is no member. */
   viewFor(peer: PeerIdentity): View | undefined {
     const { clusters, relays } = this.feeds;
-    const relay = peer.role === 'relay' ? peer.cluster : '';
     const asking: Asking = {
       asked: (stream, added, gone) => {
-        this.#answers.ask(stream, relay, added, gone);
-        if (relay === '') this.#refused.ask(stream, peer, added, gone);
+        this.#answers.ask(stream, peer, added, gone);
+        if (peer.role !== 'relay') this.#refused.ask(stream, peer, added, gone);
         this.#plan();
       },
       ended: (stream) => {
@@ -165,7 +164,7 @@ export class RelayHub {
         this.#refused.ended(stream);
         this.#plan();
       },
-      isAbsent: (_typeUrl, name) => this.#isAbsent(name, relay),
+      isAbsent: (_typeUrl, name) => this.#isAbsent(name, peer),
     };
     if (peer.role !== 'relay') {
       if (!clusters.has(peer.cluster)) return undefined;
@@ -241,13 +240,13 @@ export class RelayHub {
     this.#settle();
   }
 
-  /** Is it a fact for `relay` (empty: for a cluster) that `name`, which is not there, does not exist? */
-  #isAbsent(name: string, relay: string): boolean {
+  /** Is it a fact for `peer` that `name`, which is not there, does not exist? */
+  #isAbsent(name: string, peer: PeerIdentity): boolean {
     if (!this.#members.isAbsent(name, this.#options.clock.now())) return false;
-    if (name.endsWith('/*')) return this.#answers.areComplete(name, relay);
+    if (name.endsWith('/*')) return this.#answers.areComplete(name, peer);
     const cluster = parseRelayName(name)?.cluster;
     if (cluster === undefined || this.#members.has(cluster)) return true;
-    return this.#answers.areWithout(name, relay);
+    return this.#answers.areWithout(name, peer);
   }
 
   /** Opens the logs once every member was heard or waited for, and tells what is absent for certain. */
@@ -274,8 +273,10 @@ export class RelayHub {
     const { clock } = this.#options;
     const now = clock.now();
     const { nextDeadline } = this.#members;
-    const due = [...this.#answers.deadlines, ...(nextDeadline === undefined ? [] : [nextDeadline])];
-    const next = Math.min(...due.filter((at) => at > now));
+    let next = Number.POSITIVE_INFINITY;
+    for (const at of [nextDeadline ?? now, ...this.#answers.deadlines]) {
+      if (at > now) next = Math.min(next, at);
+    }
     this.#cancel?.();
     if (next < Number.POSITIVE_INFINITY) this.#cancel = clock.after(next - now, () => this.#settle());
   }

@@ -26,6 +26,8 @@ export class TestHub {
   readonly hub: RelayHub;
   /** Everything that was sent to relays below. */
   readonly bytesToRelays: Buffer[] = [];
+  /** Everything that relays above were asked. */
+  readonly bytesToParents: Buffer[] = [];
   readonly #clock: Clock;
   readonly #parents: readonly string[];
   /** Parent → how to end the link. */
@@ -94,7 +96,11 @@ export class TestHub {
       subscribed.close();
       down.closed(lost);
     });
-    down.opened({ send: (m) => net.later(toParent, () => open && subscribed.receive(m)), fail: cut });
+    const ask = (message: Buffer): void => {
+      this.bytesToParents.push(message);
+      net.later(toParent, () => open && subscribed.receive(message));
+    };
+    down.opened({ send: ask, fail: cut });
 
     const upView = this.hub.parentView(() => parent.name);
     const published = new DeltaServerStream({

@@ -1,7 +1,9 @@
+import { type Peer, speaksFor } from '../../model/relay/authority.ts';
 import { Interest } from '../../model/relay/interest.ts';
 import { portOfName } from '../../model/relay/names.ts';
 import type { Origin } from '../../model/relay/origin.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { AppError } from '../../runtime/errors.ts';
 import type { ParentFeed } from '../../sources/relay/parent-feed.ts';
 
 export interface ParentAnswersOptions {
@@ -20,12 +22,22 @@ export class ParentAnswers {
     this.#options = options;
   }
 
-  /** `relay`: who asks; empty: a cluster. */
-  ask(stream: object, relay: string, added: readonly string[], gone: readonly string[]): void {
+  /** Throws E_XDS_STREAM where `peer` asks for more ports than one may. */
+  ask(stream: object, peer: Peer, added: readonly string[], gone: readonly string[]): void {
     if (this.#options.parents.length === 0) return;
     const now = this.#options.clock.now();
+    const asker = { name: peer.cluster, isRelay: peer.role === 'relay' };
     this.#interest.giveUp(stream, withPorts(gone), now);
-    if (this.#interest.ask(stream, relay, withPorts(added), now)) this.#askParents();
+    const names = [...withPorts(added)].filter(([, port]) => maySee(peer, port));
+    const excess = this.#interest.excess(
+      asker,
+      names.map(([, port]) => port),
+    );
+    if (excess > 0) {
+      const message = `asks for ${excess} more ports than a peer may have asked of relays above`;
+      throw new AppError('E_XDS_STREAM', `${peer.cluster}/${peer.role} ${message}`);
+    }
+    if (this.#interest.ask(stream, asker, names, now)) this.#askParents();
   }
 
   ended(stream: object): void {
@@ -43,19 +55,20 @@ export class ParentAnswers {
     return parents.some((parent) => parent.words.origins.get(way.cluster) === way && parent.isAnswered(port));
   }
 
-  /** All parents have told everything under this glob, or were waited for. What `relay` itself has is not told to it. */
-  areComplete(glob: string, relay: string): boolean {
+  /** All parents have told everything under this glob, or were waited for. What a relay itself has is not told to it. */
+  areComplete(glob: string, peer: Peer): boolean {
     const port = portOfName(glob);
-    if (port === undefined) return true;
-    return this.#others(relay).every(
+    if (port === undefined || !maySee(peer, port)) return true;
+    return this.#others(peer).every(
       (parent) => parent.wasAnswered(port) || this.#options.clock.now() >= this.#waitUntil(parent, port),
     );
   }
 
-  /** All parents that are not `relay` say that there is nothing of this name. */
-  areWithout(name: string, relay: string): boolean {
+  /** All parents that are not `peer` say that there is nothing of this name that it may see. */
+  areWithout(name: string, peer: Peer): boolean {
     const port = portOfName(name);
-    return this.#others(relay).every((parent) =>
+    if (port !== undefined && !maySee(peer, port)) return true;
+    return this.#others(peer).every((parent) =>
       port === undefined ? parent.isSettled : parent.isAbsent(name, port),
     );
   }
@@ -63,7 +76,7 @@ export class ParentAnswers {
   /** When a wait ends or a port is to expire; epoch milliseconds. */
   get deadlines(): readonly number[] {
     const waits = this.#options.parents.flatMap((parent) =>
-      [...this.#interest.portsFor(parent.name)].flatMap((port) =>
+      [...this.#interest.allFor(parent.name)].flatMap((port) =>
         parent.wasAnswered(port) ? [] : [this.#waitUntil(parent, port)],
       ),
     );
@@ -71,8 +84,8 @@ export class ParentAnswers {
     return nextDeadline === undefined ? waits : [...waits, nextDeadline];
   }
 
-  #others(relay: string): readonly ParentFeed[] {
-    return this.#options.parents.filter((parent) => relay === '' || parent.name !== relay);
+  #others({ role, cluster }: Peer): readonly ParentFeed[] {
+    return this.#options.parents.filter((parent) => role !== 'relay' || parent.name !== cluster);
   }
 
   #waitUntil(parent: ParentFeed, port: string): number {
@@ -84,6 +97,9 @@ export class ParentAnswers {
     for (const parent of this.#options.parents) parent.setPorts(this.#interest.portsFor(parent.name));
   }
 }
+
+/** Of a namespace that its certificate does not speak for a peer is offered nothing, whoever has it. */
+const maySee = (peer: Peer, port: string): boolean => speaksFor(peer, port.slice(0, port.indexOf('/')));
 
 function* withPorts(names: readonly string[]): Generator<readonly [name: string, port: string]> {
   for (const name of names) {

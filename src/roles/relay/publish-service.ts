@@ -28,6 +28,9 @@ export function publishService(options: PublishServiceOptions): {
   };
 }
 
+/** Of one response of a publisher, which sends at most 1 MiB, or one resource that is bigger. */
+const maxResponseBytes = 4 * 1024 * 1024;
+
 function accept({ hub, set, admission, clock, log }: PublishServiceOptions, call: BytesCall): void {
   serveBytesCall(call, {
     admission,
@@ -44,6 +47,10 @@ function accept({ hub, set, admission, clock, log }: PublishServiceOptions, call
       log.info({ ...who, peer: call.getPeer(), epoch }, 'member publishes');
       return {
         receive: (message) => {
+          if (message.length > maxResponseBytes) {
+            const text = `expected a response of at most ${maxResponseBytes} bytes, found ${message.length}`;
+            throw new AppError('E_XDS_STREAM', text);
+          }
           const delay = feed.receive(connection, message);
           if (delay <= 0) return;
           call.pause();

@@ -68,10 +68,14 @@ export class PortQuestions {
       this.#answered.delete(port);
     }
     for (const port of added) this.#ports.add(port);
-    for (const type of types) {
-      const globs = (of: readonly string[]) => of.map((port) => contributionGlob(this.#set, type, port));
-      if (gone.length > 0) this.#stream.unsubscribe(typeUrls[type], globs(gone));
-      if (added.length > 0) this.#stream.subscribe(typeUrls[type], globs(added));
+    const globs = (type: ContributionType, of: readonly string[]): readonly string[] =>
+      of.map((port) => contributionGlob(this.#set, type, port));
+    // All that goes first: the relay bounds how many ports are asked for at a time.
+    for (const type of gone.length > 0 ? types : []) {
+      this.#stream.unsubscribe(typeUrls[type], globs(type, gone));
+    }
+    for (const type of added.length > 0 ? types : []) {
+      this.#stream.subscribe(typeUrls[type], globs(type, added));
     }
     if (added.length > 0) this.askAgain();
     return gone;
