@@ -38,7 +38,7 @@ export class DeltaWatch {
   }) {
     this.#client = new Client(
       options.address,
-      new DialCredentials(options.tls, { set, roles: [options.server] }).connection(),
+      new DialCredentials(options.tls, { set, roles: [options.server] }).connection(options.address),
       { 'grpc.max_receive_message_length': 64 * 1024 * 1024 },
     );
     this.#call = this.#client.makeBidiStreamRequest(methods.deltaAds, bytes, bytes);

@@ -41,7 +41,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
     const credentials = new DialCredentials(
       tls,
       { set, cluster, roles: ['controller'] },
-      { clock: context.clock, dialled: (raw) => certificates.dialled(raw) },
+      { clock: context.clock, dialled: (raw, target) => certificates.dialled(raw, target) },
     );
     return startAgent({ ...options, ...context, credentials, certificates });
   });

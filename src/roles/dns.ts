@@ -34,7 +34,7 @@ export async function runDns(options: DnsOptions): Promise<void> {
     const credentials = new DialCredentials(
       tls,
       { set, cluster, roles: ['controller'] },
-      { clock: context.clock, dialled: (raw) => certificates.dialled(raw) },
+      { clock: context.clock, dialled: (raw, target) => certificates.dialled(raw, target) },
     );
     return startDns({ ...options, ...context, credentials, certificates });
   });

@@ -111,7 +111,9 @@ test('a call does not outlive the certificate of its connection, and no new one 
 
 test('a server that we dial is refused when it is revoked', async () => {
   const hub = await issue('hub', 1);
-  admission.dialled(hub.raw);
+  admission.dialled(hub.raw, 'hub:1');
   admission.setRevoked([{ cluster: 'hub' }]);
-  expect(() => admission.dialled(hub.raw)).toThrow(`certificate ${hub.serial} of hub/controller is revoked`);
+  expect(() => admission.dialled(hub.raw, 'hub:1')).toThrow(
+    `certificate ${hub.serial} of hub/controller is revoked`,
+  );
 });

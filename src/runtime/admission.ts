@@ -98,11 +98,11 @@ export class Admission {
     return [...found.values()].sort((a, b) => (a.peer < b.peer ? -1 : a.peer > b.peer ? 1 : 0));
   }
 
-  /** A server that we dial proved this certificate (DER). Throws E_PEER_IDENTITY when it is revoked. */
-  dialled(raw: Uint8Array): void {
+  /** The server that we dial at `target` proved this certificate (DER). Throws E_PEER_IDENTITY when it is revoked. */
+  dialled(raw: Uint8Array, target: string): void {
     const fault = this.#faultOf(readPeerCertificate(raw));
     if (fault) throw fault;
-    this.#options.certificates.dialled(raw);
+    this.#options.certificates.dialled(raw, target);
   }
 
   close(): void {

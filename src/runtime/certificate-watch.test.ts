@@ -82,7 +82,7 @@ test('a certificate that was issued for a short time is not called old from its 
 
 test('of peers those that are connected count, the certificate that ends first', async () => {
   const watching = watch(await issue('east', 'controller', 365));
-  watching.dialled(der(await issue('hub', 'relay', 200)));
+  watching.dialled(der(await issue('hub', 'relay', 200)), 'hub:1');
   const [one, two] = [
     watching.connected(der(await issue('west', 'controller', 100))),
     watching.connected(der(await issue('west', 'controller', 50))),
@@ -97,5 +97,19 @@ test('of peers those that are connected count, the certificate that ends first',
   watching.connected(old);
   watching.connected(old);
   expect(said).toEqual(['north/controller a certificate ends soon']);
+  watching.close();
+});
+
+test('a server that takes the place of another at its address is the one that counts', async () => {
+  const watching = watch(await issue('east', 'controller', 365));
+  watching.dialled(der(await issue('hub', 'relay', 20)), 'one:1');
+  watching.dialled(der(await issue('hub', 'relay', 200)), 'two:1');
+  expect(await days()).toEqual({ own: 365, 'hub/relay': 20 });
+  clock.advance(18 * day);
+  expect(said).toEqual(['hub/relay a certificate ends soon']);
+  watching.dialled(der(await issue('root', 'relay', 300)), 'one:1');
+  expect(await days()).toMatchObject({ own: 347, 'hub/relay': 182, 'root/relay': expect.any(Number) });
+  watching.dialled(der(await issue('root', 'relay', 300)), 'two:1');
+  expect(Object.keys(await days()).sort()).toEqual(['own', 'root/relay']);
   watching.close();
 });

@@ -28,9 +28,10 @@ export function endsSoon({ from, until }: Validity, now: number): boolean {
 /** When our own certificate and those of peers end: a metric, and a line of the log where one of them ends soon. */
 export class CertificateWatch {
   readonly #options: CertificateWatchOptions;
-  /** Of connections that are open, by peer; and the last one of servers that we dial. */
+  /** Of connections that are open, by peer. */
   readonly #open = new Map<string, Set<Validity>>();
-  readonly #dialled = new Map<string, Validity>();
+  /** Of servers that we dial the last one, by target: another server there takes the place of the one before. */
+  readonly #dialled = new Map<string, PeerCertificate>();
   #own: Validity | undefined;
   /** Peer → the end that was warned of. */
   readonly #warned = new Map<string, number>();
@@ -66,10 +67,12 @@ export class CertificateWatch {
     };
   }
 
-  /** A server that we dial proved this certificate (DER). */
-  dialled(raw: Uint8Array): void {
+  /** The server that we dial at `target` proved this certificate (DER). */
+  dialled(raw: Uint8Array, target: string): void {
     const certificate = readPeerCertificate(raw);
-    this.#dialled.set(certificate.name, certificate);
+    const before = this.#dialled.get(target);
+    this.#dialled.set(target, certificate);
+    if (before && !this.#all().has(before.name)) this.#warned.delete(before.name);
     this.#warn(certificate.name, certificate);
   }
 
@@ -93,14 +96,17 @@ export class CertificateWatch {
   }
 
   /** Of several certificates of a peer the one that ends first. */
-  *#all(): Generator<readonly [peer: string, validity: Validity]> {
+  #all(): ReadonlyMap<string, Validity> {
+    const first = new Map<string, Validity>();
+    const add = (peer: string, validity: Validity): void => {
+      const known = first.get(peer);
+      if (!known || validity.until < known.until) first.set(peer, validity);
+    };
     const { own } = this;
-    if (own) yield ['own', own];
-    yield* this.#dialled;
-    for (const [peer, all] of this.#open) {
-      const [first] = [...all].sort((a, b) => a.until - b.until);
-      if (first) yield [peer, first];
-    }
+    if (own) add('own', own);
+    for (const certificate of this.#dialled.values()) add(certificate.name, certificate);
+    for (const [peer, all] of this.#open) for (const validity of all) add(peer, validity);
+    return first;
   }
 
   #warn(peer: string, validity: Validity): void {

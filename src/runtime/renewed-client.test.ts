@@ -97,7 +97,7 @@ function dial(target: string, files: TlsFiles, admission?: Admission) {
     credentials: new DialCredentials(
       files,
       { set: 'demo', roles: ['relay'] },
-      { clock, dialled: (raw) => admission?.dialled(raw) },
+      { clock, dialled: (raw, at) => admission?.dialled(raw, at) },
     ),
     ...(admission ? { admission } : {}),
     options: { 'grpc.use_local_subchannel_pool': 1, 'grpc.initial_reconnect_backoff_ms': 100 },

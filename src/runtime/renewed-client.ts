@@ -82,7 +82,7 @@ export class RenewedClient implements Dialer {
       made.server = readPeerCertificate(raw);
       if (made === this.#current) this.#waitForEnd();
     };
-    const its = credentials instanceof ChannelCredentials ? credentials : credentials.connection(met);
+    const its = credentials instanceof ChannelCredentials ? credentials : credentials.connection(target, met);
     const made: Connection = { client: new Client(target, its, options), server: undefined };
     return made;
   }

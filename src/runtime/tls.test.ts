@@ -128,7 +128,7 @@ async function call(
   port: number,
   tls: TlsFiles,
   expectServer: ExpectedPeer,
-  credentials: ChannelCredentials = new DialCredentials(tls, expectServer).connection(),
+  credentials: ChannelCredentials = new DialCredentials(tls, expectServer).connection(`127.0.0.1:${port}`),
 ): Promise<unknown> {
   const client = new Client(`127.0.0.1:${port}`, credentials);
   closers.push(() => client.close());

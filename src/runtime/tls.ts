@@ -42,16 +42,16 @@ const refuseStrangers: ServerInterceptor = (_method, call) => {
 export class DialCredentials {
   readonly #files: WatchedTlsFiles;
   readonly #expect: ExpectedPeer;
-  readonly #dialled: ((raw: Uint8Array) => void) | undefined;
+  readonly #dialled: ((raw: Uint8Array, target: string) => void) | undefined;
 
   /**
-   * `dialled` is given the certificate (DER) of each server that is accepted; it may throw to refuse it. Throws
+   * `dialled` is given the certificate (DER) of each server that is accepted, and where it is; it may throw to refuse it. Throws
    * E_TLS_LOAD.
    */
   constructor(
     files: TlsFiles,
     expect: ExpectedPeer,
-    options: { readonly clock?: Clock; readonly dialled?: (raw: Uint8Array) => void } = {},
+    options: { readonly clock?: Clock; readonly dialled?: (raw: Uint8Array, target: string) => void } = {},
   ) {
     this.#files = new WatchedTlsFiles(files, options.clock ?? systemClock);
     this.#expect = { ...expect, set: expect.set ?? this.#files.identity.set };
@@ -63,14 +63,14 @@ export class DialCredentials {
     return this.#files.onReplaced(listener);
   }
 
-  /** For one client; `met` is given the certificate (DER) of each server that it accepts. */
-  connection(met?: (raw: Uint8Array) => void): ChannelCredentials {
+  /** For one client of the server at `target` (`host:port`); `met` is given the certificate (DER) of each server that it accepts. */
+  connection(target: string, met?: (raw: Uint8Array) => void): ChannelCredentials {
     const files = this.#files;
     const credentials = experimental.createCertificateProviderChannelCredentials(files, files, {
       checkServerIdentity: (_host: string, { raw }: PeerCertificate) => {
         try {
           checkPeer(parsePeerIdentity(raw), this.#expect);
-          this.#dialled?.(raw);
+          this.#dialled?.(raw, target);
           met?.(raw);
           return undefined;
         } catch (error) {
@@ -80,8 +80,8 @@ export class DialCredentials {
     });
     // grpc-js would send the target as server name, which may not be an IP address (RFC 6066 section 3).
     const connector = credentials._createSecureConnector.bind(credentials);
-    credentials._createSecureConnector = (target, options, calls) =>
-      connector(target, { ...options, 'grpc.ssl_target_name_override': 'causeway' }, calls);
+    credentials._createSecureConnector = (address, options, calls) =>
+      connector(address, { ...options, 'grpc.ssl_target_name_override': 'causeway' }, calls);
     return credentials;
   }
 }

@@ -28,8 +28,9 @@ export class XdsCapture {
     readonly server: PeerRole;
     readonly names: Readonly<Record<string, readonly string[]>>;
   }) {
-    const credentials = new DialCredentials(options.tls, { set, roles: [options.server] }).connection();
-    this.#client = new Client(options.address, credentials);
+    const { address, server, tls } = options;
+    const credentials = new DialCredentials(tls, { set, roles: [server] }).connection(address);
+    this.#client = new Client(address, credentials);
     this.#call = this.#client.makeBidiStreamRequest(path, bytes, bytes);
     this.#call.on('data', (message: Buffer) => {
       this.#raw.push(message);

@@ -69,7 +69,7 @@ export class ControllerRelays {
     const credentials = new DialCredentials(
       options.tls,
       { set, roles: ['relay'] },
-      { clock, dialled: (raw) => options.admission.dialled(raw) },
+      { clock, dialled: (raw, target) => options.admission.dialled(raw, target) },
     );
     this.#clients = relays.map(
       (target) =>

@@ -51,7 +51,7 @@ export class ParentLinks {
     for (const parent of hub.feeds.parents) {
       const { target } = parent;
       const dialled = (raw: Uint8Array): void => {
-        admission.dialled(raw);
+        admission.dialled(raw, target);
         this.#names.set(target, parsePeerIdentity(raw).cluster);
       };
       const credentials = new DialCredentials(tls, { set, roles: ['relay'] }, { clock, dialled });
