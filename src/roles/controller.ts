@@ -18,8 +18,6 @@ import { requireOwnIdentity, type TlsFiles } from '../runtime/tls-files.ts';
 import type { FieldPlaces } from '../sources/file/field-places.ts';
 import { inFolder } from '../sources/file/file-problem.ts';
 import { FileSource } from '../sources/file/file-source.ts';
-import { dialTcp } from '../sources/probe/dial-tcp.ts';
-import { Prober } from '../sources/probe/prober.ts';
 import { yamlText } from '../wire/yaml-text.ts';
 import { certificateLine, controllerApi } from './controller/api.ts';
 import { ControllerAudit } from './controller/audit.ts';
@@ -138,7 +136,6 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
           },
         })
       : undefined;
-  const prober = new Prober({ ...context, dial: dialTcp, onChanges: push });
   const statuses = new ControllerStatuses({
     ...options,
     write: disk.writer('statuses'),
@@ -166,7 +163,6 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
     claims.compiled(compiled, touched, position);
     links?.update(compiled, touched, propagation.seen);
     propagation.compiled(touched, position);
-    prober.update(compiled.probes, touched?.probes ?? compiled.probes.keys());
     statuses.update(compiled, touched);
     programming.compiled();
   };
@@ -202,7 +198,6 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
   lifecycle.add('claims', () => claims.close());
   lifecycle.add('statuses', () => statuses.close());
   lifecycle.add('relays', () => links?.close());
-  lifecycle.add('probes', () => prober.close());
   lifecycle.add('xDS', () => server?.close());
   lifecycle.add('programming', () => programming.close());
   lifecycle.add('loop', () => loop.close());

@@ -331,7 +331,7 @@ function files(): Recorded[] {
     counts: {},
     sentAt: epoch + 60_000,
   });
-  const peers = formatKeptPeers({
+  const kept = {
     ...{ set: 'demo', cluster: 'east', ports: ['shop/store/tcp-80'], unanswered: ['shop/new/tcp-80'] },
     staleSince: new Map([['north', epoch]]),
     links: new Map([
@@ -343,7 +343,8 @@ function files(): Recorded[] {
         },
       ],
     ]),
-  });
+  };
+  const failing = new Map([['shop/store/tcp-80/west', ['10.20.1.4 9090', '10.20.2.4 9090']]]);
   const gateway = { namespace: 'shop', name: 'store', uid: '6f1e7a86-2c52-4c4e-9a39-0f4c9a1b2c3d' };
   const claims = formatClaims({
     sequence: 9,
@@ -358,7 +359,13 @@ function files(): Recorded[] {
       file: 'peers',
       about: 'peers.json in the state folder of a controller',
       reading: 'peers.json',
-      bytes: Buffer.from(peers),
+      bytes: Buffer.from(formatKeptPeers(kept)),
+    },
+    {
+      file: 'peers-failing',
+      about: 'peers.json while probes of endpoints fail',
+      reading: 'peers.json',
+      bytes: Buffer.from(formatKeptPeers({ ...kept, failing })),
     },
     {
       file: 'claims',

@@ -12,6 +12,8 @@ import { RenewedClient } from '../../runtime/renewed-client.ts';
 import type { WriteFile } from '../../runtime/state-disk.ts';
 import { DialCredentials } from '../../runtime/tls.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
+import { dialTcp } from '../../sources/probe/dial-tcp.ts';
+import { Prober } from '../../sources/probe/prober.ts';
 import { type LoadedPeers, loadPeers, PeerFile } from '../../sources/relay/peer-file.ts';
 import { RelaySource } from '../../sources/relay/relay-source.ts';
 import { certificateLine, type RelayLine } from './api.ts';
@@ -36,13 +38,17 @@ export interface ControllerRelaysOptions {
   readonly onChanges: (changes: readonly Change[], marks: ReadonlyMap<string, number>) => void;
 }
 
-/** Both directions of every link: what we offer goes out, what we import comes in. */
+/**
+ * Both directions of every link: what we offer goes out, what we import comes in, and is tried where nobody speaks for
+ * it. What came in and what failed are kept on disk together.
+ */
 export class ControllerRelays {
   readonly source: RelaySource;
   readonly #state: PublishedState;
   readonly #links: readonly PublishLink[];
   readonly #clients: readonly RenewedClient[];
   readonly #file: PeerFile;
+  readonly #prober: Prober;
   /** By relay. */
   readonly #asked = new Map<string, readonly RefusedSubscriber[]>();
 
@@ -60,9 +66,27 @@ export class ControllerRelays {
       earlier: { ...loaded, isLost: isLost(options, loaded) },
       onKept: () => this.#file.changed(),
     });
+    const { source } = this;
+    const prober = new Prober({
+      ...{ clock, random, metrics, dial: dialTcp },
+      ...(loaded.kept?.failing ? { earlier: loaded.kept.failing } : {}),
+      onChanges: (changes) => {
+        options.onChanges(changes, new Map());
+        this.#file?.changed();
+      },
+    });
+    this.#prober = prober;
     this.#file = new PeerFile({
       stateFolder: options.state,
-      source: this.source,
+      source: {
+        get kept() {
+          const { failing } = prober;
+          return source.kept && { ...source.kept, ...(failing.size > 0 ? { failing } : {}) };
+        },
+        get hasContact() {
+          return source.hasContact;
+        },
+      },
       ...{ clock, log, metrics, write: options.write },
     });
     this.#file.changed();
@@ -126,9 +150,14 @@ export class ControllerRelays {
   }
 
   /** The first call says that we are complete. `seen`: when the changes were seen; default: now. */
-  update(compiled: Pick<Compiled, 'imports' | 'exports'>, touched: Touched | undefined, seen?: number): void {
+  update(
+    compiled: Pick<Compiled, 'imports' | 'exports' | 'probes'>,
+    touched: Touched | undefined,
+    seen?: number,
+  ): void {
     if (!touched || touched.imports.size > 0) this.source.setImports(compiled.imports);
     if (!touched || touched.exports.size > 0) this.#state.update(compiled.exports, touched?.exports, seen);
+    this.#prober.update(compiled.probes, touched?.probes);
   }
 
   /** Which relays are heard now, and when the certificates that they proved end. `wall`: epoch milliseconds. */
@@ -157,6 +186,7 @@ export class ControllerRelays {
   async close(): Promise<void> {
     for (const link of this.#links) link.close();
     this.source.close();
+    this.#prober.close();
     this.#state.close();
     for (const client of this.#clients) client.close();
     await this.#file.close();

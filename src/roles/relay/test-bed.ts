@@ -252,7 +252,7 @@ export class TestMember extends Records {
     const before = this.#exported;
     this.#exported = next;
     const touched = before && { ...untouched, exports: new Set([...before.keys(), ...next.keys()]) };
-    this.links.update({ imports: this.#imported, exports: next }, touched);
+    this.links.update({ imports: this.#imported, exports: next, probes: new Map() }, touched);
   }
 }
 

@@ -47,6 +47,19 @@ test('two failures take an endpoint out, two successes bring it back', () => {
   expect(table.failing('a')).toEqual([]);
 });
 
+test('what is known to fail from the start is out at once, and two successes bring it back', () => {
+  const [bad, good] = places(2) as [string, string];
+  table.setGroup('a', [bad, good], now, [bad, '10.9.9.9 80']);
+  expect(table.failing('a')).toEqual([bad]);
+  // Of what is in the table it is known better.
+  table.setGroup('a', [bad, good], now, [good]);
+  expect(table.failing('a')).toEqual([bad]);
+  probes(1_000, () => true);
+  expect(table.failing('a')).toEqual([bad]);
+  probes(1_000, () => true);
+  expect(table.failing('a')).toEqual([]);
+});
+
 test('an endpoint whose answers vary is not taken out, nor brought back', () => {
   table.setGroup('a', places(1), now);
   let passed = false;

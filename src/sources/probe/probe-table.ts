@@ -39,8 +39,16 @@ export class ProbeTable {
     return this.#places.size;
   }
 
-  /** The places of a group, in no particular order of likeness; undefined: it is not probed any more. */
-  setGroup(key: string, places: readonly string[] | undefined, now: number): void {
+  /**
+   * The places of a group, in no particular order of likeness; undefined: it is not probed any more. `out`: which of
+   * those that are new here are known to fail.
+   */
+  setGroup(
+    key: string,
+    places: readonly string[] | undefined,
+    now: number,
+    out: readonly string[] = [],
+  ): void {
     const before = this.#groups.get(key);
     const left = new Set(places);
     for (const name of before?.places ?? []) {
@@ -55,13 +63,14 @@ export class ProbeTable {
     }
     const { failures = 0, passedAt = now } = before ?? {};
     this.#groups.set(key, { places, cursor: 0, failures, passedAt });
+    const failed = new Set(out);
     for (const name of places) {
       const place = this.#places.get(name);
       if (place) place.groups.add(key);
       else {
         const groups = new Set([key]);
-        const fresh = { failures: 0, successes: 0, isOut: false, nextAt: now, isUnderWay: false };
-        this.#places.set(name, { groups, ...fresh });
+        const fresh = { failures: 0, successes: 0, nextAt: now, isUnderWay: false };
+        this.#places.set(name, { groups, ...fresh, isOut: failed.has(name) });
       }
     }
   }

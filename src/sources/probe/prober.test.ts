@@ -16,15 +16,11 @@ let dead: Set<string>;
 let dialled: string[];
 let told: string[];
 let prober: Prober;
-beforeEach(() => {
-  clock = new ManualClock(1_000_000);
-  metrics = new Metrics();
-  dead = new Set();
-  dialled = [];
-  told = [];
-  prober = new Prober({
+const start = (earlier: ReadonlyMap<string, readonly string[]> = new Map()): Prober =>
+  new Prober({
     clock,
     metrics,
+    earlier,
     random: () => 0.5,
     dial: async (place) => {
       dialled.push(place);
@@ -34,6 +30,13 @@ beforeEach(() => {
       for (const { key: of, value } of changes) told.push(`${of} ${JSON.stringify(value)}`);
     },
   });
+beforeEach(() => {
+  clock = new ManualClock(1_000_000);
+  metrics = new Metrics();
+  dead = new Set();
+  dialled = [];
+  told = [];
+  prober = start();
 });
 
 async function passes(ms: number): Promise<void> {
@@ -57,6 +60,31 @@ test('what fails is told, and told to be gone with what was to be probed', async
   dialled = [];
   await passes(3_000);
   expect(dialled).toEqual([]);
+});
+
+test('what failed before a restart is told before anything is probed, and comes back with two successes', async () => {
+  prober.update(target('10.1.0.1 80', '10.1.0.2 80', '10.1.0.3 80'), [key]);
+  for (const place of ['10.1.0.2 80', '10.1.0.3 80']) dead.add(place);
+  await passes(3_000);
+  prober.close();
+  const { failing } = prober;
+  expect(failing).toEqual(new Map([[key, ['10.1.0.2 80', '10.1.0.3 80']]]));
+
+  told = [];
+  metrics = new Metrics();
+  const gone = 'shop/old/tcp-80/west';
+  const next = start(new Map([...failing, [gone, ['10.1.0.9 80']]]));
+  const both = '{"failing":["10.1.0.2 80","10.1.0.3 80"]}';
+  expect(told.splice(0)).toEqual([`${key} ${both}`, `${gone} {"failing":["10.1.0.9 80"]}`]);
+  // One of them went meanwhile, and so did a whole target.
+  next.update(target('10.1.0.1 80', '10.1.0.2 80'), undefined);
+  expect(told.splice(0)).toEqual([`${key} {"failing":["10.1.0.2 80"]}`, `${gone} undefined`]);
+  await passes(3_000);
+  expect(told).toEqual([]);
+  dead.clear();
+  await passes(3_000);
+  expect(told).toEqual([`${key} undefined`]);
+  expect(next.failing).toEqual(new Map());
 });
 
 test('not more than 50 a second, whatever there is', async () => {

@@ -11,6 +11,8 @@ export interface ProberOptions {
   readonly random: () => number;
   readonly metrics: Metrics;
   readonly onChanges: (changes: readonly Change[]) => void;
+  /** What failed for an earlier process: it is told at once, and fails until probes pass again. */
+  readonly earlier?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** 50 a second, whatever there is to probe. */
@@ -25,7 +27,7 @@ export class Prober {
   readonly #options: ProberOptions;
   readonly #table = new ProbeTable();
   readonly #clusters = new Map<string, string>();
-  readonly #told = new Map<string, readonly string[]>();
+  readonly #told: Map<string, readonly string[]>;
   readonly #probes;
   /** Milliseconds that only grow. */
   #now = 0;
@@ -35,7 +37,8 @@ export class Prober {
 
   constructor(options: ProberOptions) {
     this.#options = options;
-    const { metrics, clock } = options;
+    const { metrics, clock, earlier, onChanges } = options;
+    this.#told = new Map(earlier);
     this.#read = clock.now();
     this.#probes = metrics.counter({
       name: 'probes_total',
@@ -51,15 +54,26 @@ export class Prober {
         for (const [key, cluster] of this.#clusters) gauge.inc({ cluster }, this.#told.get(key)?.length ?? 0);
       },
     });
+    const changes = [...this.#told].map(
+      ([key, failing]) => ({ kind: 'Probe', key, value: { failing } }) as const,
+    );
+    if (changes.length > 0) onChanges(changes);
   }
 
-  /** What there is to probe now. */
-  update(targets: ReadonlyMap<string, ProbeTarget>, touched: Iterable<string>): void {
+  /** What does not take connections, by the keys of the targets, sorted. */
+  get failing(): ReadonlyMap<string, readonly string[]> {
+    return this.#told;
+  }
+
+  /** What there is to probe now. `touched` undefined: everything. */
+  update(targets: ReadonlyMap<string, ProbeTarget>, touched: Iterable<string> | undefined): void {
     const now = this.#time();
-    for (const key of touched) {
+    for (const key of touched ?? new Set([...targets.keys(), ...this.#told.keys()])) {
       const target = targets.get(key);
       // Those on one node have addresses in a row: they would be found to fail one after the other.
-      this.#table.setGroup(key, target && this.#shuffled(target.places), now);
+      const places = target && this.#shuffled(target.places);
+      // New in the table and told before: by an earlier process.
+      this.#table.setGroup(key, places, now, this.#told.get(key));
       if (target) this.#clusters.set(key, target.cluster);
       else this.#clusters.delete(key);
       this.#tell([key]);

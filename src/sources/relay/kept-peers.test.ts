@@ -5,22 +5,24 @@ import { formatKeptPeers, type KeptPeers, parseKeptPeers } from './kept-peers.ts
 const own = { set: 'demo', cluster: 'east' };
 const body = fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes));
 const port = fc.nat(65_535).map((p) => `shop/store/tcp-${p}`);
-const arbitraryKept: fc.Arbitrary<KeptPeers> = fc.record({
+const named = <T>(value: fc.Arbitrary<T>) =>
+  fc.dictionary(fc.string(), value).map((o) => new Map(Object.entries(o)));
+const needed = ['set', 'cluster', 'ports', 'unanswered', 'staleSince', 'links'] as const;
+const model = {
   set: fc.constant('demo'),
   cluster: fc.constant('east'),
   ports: fc.array(port, { maxLength: 3 }),
   unanswered: fc.array(port, { maxLength: 3 }),
-  staleSince: fc.dictionary(fc.string(), fc.nat()).map((o) => new Map(Object.entries(o))),
-  links: fc
-    .dictionary(
-      fc.string(),
-      fc.record({
-        resources: fc.array(fc.record({ name: fc.string(), version: fc.string(), body }), { maxLength: 5 }),
-        origins: fc.array(fc.record({ cluster: fc.string(), body, isGone: fc.boolean() }), { maxLength: 3 }),
-      }),
-    )
-    .map((o) => new Map(Object.entries(o))),
-});
+  staleSince: named(fc.nat()),
+  links: named(
+    fc.record({
+      resources: fc.array(fc.record({ name: fc.string(), version: fc.string(), body }), { maxLength: 5 }),
+      origins: fc.array(fc.record({ cluster: fc.string(), body, isGone: fc.boolean() }), { maxLength: 3 }),
+    }),
+  ),
+  failing: named(fc.array(fc.string(), { maxLength: 3 })),
+};
+const arbitraryKept: fc.Arbitrary<KeptPeers> = fc.record(model, { requiredKeys: [...needed] });
 
 test('what is kept is read back', () => {
   fc.assert(
@@ -47,6 +49,8 @@ test('a file that was cut, changed or written for somebody else is not used, and
   expect(parseKeptPeers(formatKeptPeers({ ...kept, ports: ['x'] }), own)).toBe(
     'expected the key of a port, found "x"',
   );
+  const failing = new Map([['shop/store/tcp-80/west', 7]]) as unknown as Map<string, string[]>;
+  expect(parseKeptPeers(formatKeptPeers({ ...kept, failing }), own)).toBe('expected a list, found 7');
 });
 
 test('whatever is in it with a right checksum, reading never throws', () => {

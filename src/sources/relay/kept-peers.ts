@@ -15,6 +15,8 @@ export interface KeptPeers {
   readonly staleSince: ReadonlyMap<string, number>;
   /** By the relay's address. */
   readonly links: ReadonlyMap<string, KeptLink>;
+  /** Which endpoints took no connections, as `Probe` records name them, by their keys. Absent: none is known. */
+  readonly failing?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** What one relay told. */
@@ -33,7 +35,15 @@ interface KeptOrigin {
 const format = 'causeway peers 1';
 
 /** Two lines: a checksum, and JSON. So half a file, or one that was changed, is not taken for a whole one. */
-export function formatKeptPeers({ set, cluster, ports, unanswered, staleSince, links }: KeptPeers): string {
+export function formatKeptPeers({
+  set,
+  cluster,
+  ports,
+  unanswered,
+  staleSince,
+  links,
+  failing,
+}: KeptPeers): string {
   const text = JSON.stringify({
     format,
     set,
@@ -46,6 +56,7 @@ export function formatKeptPeers({ set, cluster, ports, unanswered, staleSince, l
       resources: resources.map(({ name, version, body }) => [name, version, base64(body)]),
       origins: origins.map((o) => [o.cluster, base64(o.body), o.isGone]),
     })),
+    failing: failing && Object.fromEntries(failing),
   });
   return `${checksum(text)}\n${text}\n`;
 }
@@ -75,11 +86,15 @@ export function parseKeptPeers(
       unanswered: list(read.unanswered).map(portKey),
       staleSince: new Map(staleSince),
       links: new Map(list(read.relays).map(keptLink)),
+      ...(read.failing === undefined ? {} : { failing: keptFailing(read.failing) }),
     };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
+
+const keptFailing = (value: unknown): KeptPeers['failing'] & {} =>
+  new Map(Object.entries(record(value)).map(([key, places]) => [key, list(places).map(word)] as const));
 
 function keptLink(value: unknown): readonly [relay: string, link: KeptLink] {
   const { relay, resources, origins } = record(value);

@@ -94,7 +94,7 @@ export class PeerFile {
     this.#plan(contactMs);
   }
 
-  /** What peers gave has changed. */
+  /** What is kept has changed. */
   changed(): void {
     if (this.#dirty) return;
     this.#dirty = true;
