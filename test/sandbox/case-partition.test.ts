@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -223,18 +223,23 @@ test('D4 a controller that starts while one cluster is black-holed serves its ow
   await standing('trio', 'west', 'Stale Unreachable');
   await w.leadsTo('east', vip, at(pods('trio', 'east', 'south')));
   const traffic = await Traffic.start(client(), { host: of('trio'), port: 80 });
+  await until('what fails is on disk', () => {
+    const [, kept = '{}'] = readFileSync(join(w.cluster('east').stateDir, 'peers.json'), 'utf8').split('\n');
+    const { failing } = JSON.parse(kept) as { failing?: Record<string, unknown> };
+    expect(failing).toHaveProperty(['shop/trio/tcp-80/west']);
+  });
   await w.supervisor.restart('east controller', 'SIGKILL');
   await agentsHoldAll();
   await standing('trio', 'south', 'Synced Synced');
   await w.addPods('south', 'trio-more', ['s1'], { labels: { app: 'trio' } });
-  // What west gave is in force from the disk until probes of the new process have failed.
+  // What west gave is in force from the disk, and so is that nobody there took connections.
   await w.leadsTo('east', vip, at(pods('trio', 'east', 'south')));
   await traffic.comesOnlyFrom(pods('trio', 'east', 'south'));
   await heal();
   await standing('trio', 'west', 'Synced Synced');
   await w.leadsTo('east', vip, at(pods('trio', 'east', 'west', 'south')));
   await traffic.comesOnlyFrom(pods('trio', 'east', 'west', 'south'));
-  await traffic.stop();
+  await traffic.endsWithoutFailure();
 });
 
 test('design withheld a controller that lost what peers gave shrinks nothing for its agents without a relay', async () => {
