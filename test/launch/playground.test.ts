@@ -123,9 +123,9 @@ test('a process that dies is reported with its last lines and started again, and
   const script = `
     cd /proc
     for p in [0-9]*; do
-      cat $p/cmdline 2>/dev/null | tr '\\0' ' ' | grep -q '^[^ ]* [^ ]*causeway.mjs agent --node w2' && kill -9 $p
+      tr '\\0' ' ' < $p/cmdline 2>/dev/null | grep -q '^[^ ]*node .*causeway.mjs agent --node w2' && kill -9 $p && exit 0
     done
-    true`;
+    exit 1`;
   const exec = launch([process.execPath, causeway, 'playground', 'exec', 'west', '--', 'sh', '-c', script], {
     text: run.mark,
     env: run.env,
