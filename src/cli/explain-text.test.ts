@@ -41,6 +41,7 @@ function answerOf(name: string, asked: string, node?: string, from?: string) {
   return explainAnswer(explain(model, asked), {
     ...(from === undefined ? {} : { client: clientPlace(model, from) }),
     acks: { holding: () => [held('e1'), down], adminOf: (n) => (n === 'e1' ? '172.18.1.1:9103' : '') },
+    broken: [],
     relays: [
       {
         relay: '172.18.0.10:18100',
@@ -98,7 +99,7 @@ test('C6 the exporter is told who asks in vain, as a note on the composite that 
   }));
   const model = modelOf('composite');
   const acks = { holding: () => [held('e1')], adminOf: () => '' };
-  const around = { acks, relays: [], refused, node: undefined };
+  const around = { acks, relays: [], broken: [], refused, node: undefined };
   const answer = explainAnswer(explain(model, 'shop/store'), around);
   expect(answer.works).toBe(true);
   expect(answer.causes.filter(({ reason }) => reason === 'SubscriberRefused')).toMatchObject([

@@ -51,6 +51,7 @@ async function controller(name: string, ...changes: readonly (readonly [string, 
         model,
         acks,
         relays,
+        files: () => ({ folder: '', problems: [], fileOf: () => undefined }),
         heardAt: (cluster) => (cluster === 'west' ? now - 41_000 : undefined),
         refused: () =>
           name === 'composite' || name === 'unexported'

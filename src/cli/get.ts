@@ -1,8 +1,11 @@
+import type { Cause } from '../model/explain/explanation.ts';
 import type { FrontendLine } from '../model/explain/lists.ts';
 import type { CertificateLine, ClustersAnswer, OfferedLine } from '../roles/controller/api.ts';
 import type { NodeLine } from '../roles/controller/node-lines.ts';
 import { AppError } from '../runtime/errors.ts';
 import { askAdmin, notReady } from './ask-admin.ts';
+import { causeText } from './explain-text.ts';
+import { paintFor } from './paint.ts';
 import { formatValue } from './print-value.ts';
 import { textTable } from './text-table.ts';
 
@@ -28,11 +31,24 @@ export async function runGet(
     throw new AppError('E_USAGE', `expected ${getKinds.join(', ')}, found ${JSON.stringify(kind)}`);
   }
   const { value, table, size } = await lists[known](admin, name);
+  const broken = isOfFiles.has(known) ? await askAdmin<readonly Cause[]>(admin, 'files') : [];
   const waitsFor = size === 0 ? await notReady(admin) : undefined;
   const yet = waitsFor === undefined ? '' : ` yet, the controller is starting: ${waitsFor}`;
   const nothing = `no ${kind}${name ? ` of ${name}` : ''}${yet}\n`;
-  print(formatValue(output, value, () => (size === 0 ? nothing : table())));
+  print(formatValue(output, value, () => (size === 0 ? nothing : table()) + brokenText(broken)));
   return name !== undefined && size === 0 ? 1 : 0;
+}
+
+/** Lists that rest on what people write into files. */
+const isOfFiles: ReadonlySet<GetKind> = new Set(['frontends', 'backends']);
+const shownBroken = 10;
+
+/** Below a list: what of the files is not in it as they say. */
+function brokenText(broken: readonly Cause[]): string {
+  const paint = paintFor(process.stdout, process.env);
+  const shown = broken.slice(0, shownBroken).map((cause) => `\n${causeText(cause, paint)}\n`);
+  const left = broken.length - shown.length;
+  return `${shown.join('')}${left > 0 ? `\n● ${left} more in files: the controller’s /debug/problems has all\n` : ''}`;
 }
 
 interface Listed {

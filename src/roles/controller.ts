@@ -231,6 +231,10 @@ async function startParts(options: StartControllerOptions, lifecycle: Lifecycle)
       relays: () => links?.states(clock.wall()) ?? [],
       refused: () => links?.refusedSubscribers ?? [],
       heardAt: (name) => links?.source.heardAt(name),
+      files: () => {
+        const { places } = files;
+        return { folder: dir, problems: problems.now, fileOf: (ref) => places.of(ref, '')?.file };
+      },
       certificate: () => certificates.own && certificateLine(certificates.own, clock.wall()),
       now: () => clock.now(),
     }),

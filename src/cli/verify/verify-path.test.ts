@@ -135,7 +135,7 @@ async function verify({
     ...explanation,
     frontend: { ...frontend, addresses: vips, ports: ports ?? frontend.ports },
   };
-  const answer = explainAnswer(asked, { acks, refused: [], relays: [], node: undefined });
+  const answer = explainAnswer(asked, { acks, refused: [], broken: [], relays: [], node: undefined });
   const result = await verifyPath({
     answer,
     nodes,

@@ -13,6 +13,7 @@ import type { RefusedSubscriber } from '../../model/relay/refused-subscribers.ts
 import type { AckTracker, NodeHolding } from '../../outputs/xds/acks.ts';
 import type { Api } from '../../runtime/admin.ts';
 import { endsSoon } from '../../runtime/certificate-watch.ts';
+import { type BrokenFiles, fileCauses, fileCausesOf } from './file-causes.ts';
 import { type NodeLine, nodeLines } from './node-lines.ts';
 
 export interface RelayLine {
@@ -58,6 +59,7 @@ export interface ControllerApiOptions {
   readonly heardAt: (cluster: string) => number | undefined;
   /** Who asks for what our export does not offer them. */
   readonly refused: () => readonly RefusedSubscriber[];
+  readonly files: () => BrokenFiles;
   /** Our own. */
   readonly certificate: () => CertificateLine | undefined;
   /** Epoch milliseconds. */
@@ -101,14 +103,18 @@ export function controllerApi(options: ControllerApiOptions): Api {
       time: new Date(now()).toISOString(),
     }),
     nodes: (): readonly NodeLine[] => nodeLines(model, acks.snapshot()),
-    explain: (query) =>
-      explainAnswer(explain(model, query.get('name') ?? ''), {
+    files: (): readonly Cause[] => fileCauses(options.files()),
+    explain: (query) => {
+      const explanation = explain(model, query.get('name') ?? '');
+      return explainAnswer(explanation, {
         acks,
         relays: relays(),
         refused: options.refused(),
+        broken: fileCausesOf(explanation, options.files()),
         node: query.get('node') ?? undefined,
         client: clientOf(model, query.get('from')),
-      }),
+      });
+    },
   };
 }
 
@@ -126,6 +132,8 @@ interface Around {
   readonly acks: Pick<AckTracker, 'holding' | 'adminOf'>;
   readonly relays: readonly RelayLine[];
   readonly refused: readonly RefusedSubscriber[];
+  /** What is broken in files. */
+  readonly broken: readonly Cause[];
   /** The client's node: what is wrong with it stops the path. */
   readonly node: string | undefined;
   /** Who the client is, and so its node; or why nobody can say. */
@@ -150,6 +158,7 @@ export function explainAnswer(explanation: Explanation, around: Around): Explain
     ...nodes.filter(({ holds }) => holds !== 'Yes').map((holding) => nodeCause(holding, node)),
     ...(isAboutPeers(explanation) ? relays.filter(({ connected }) => !connected).map(relayCause) : []),
     ...refused.filter(({ composite }) => isOnPath(explanation, composite)).map(refusedCause),
+    ...around.broken,
   ];
   const causes = [...explanation.causes, ...extra];
   return {

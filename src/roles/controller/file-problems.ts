@@ -6,6 +6,7 @@ export class FileProblems {
   readonly #folder: string;
   readonly #log: Log;
   #texts: readonly string[] = [];
+  #now: readonly FileProblem[] = [];
 
   constructor(folder: string, log: Log) {
     this.#folder = folder;
@@ -17,8 +18,13 @@ export class FileProblems {
     return this.#texts;
   }
 
+  get now(): readonly FileProblem[] {
+    return this.#now;
+  }
+
   replace(problems: readonly FileProblem[]): void {
     const gone = new Set(this.#texts);
+    this.#now = problems;
     this.#texts = problems.map((problem) => formatProblem(problem, this.#folder));
     for (const [i, { severity, file, line, path, kind, namespace, name }] of problems.entries()) {
       const text = this.#texts[i] as string;
