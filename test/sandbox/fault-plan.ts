@@ -37,7 +37,7 @@ const kinds: Readonly<
   all: { share: 6, holdMs: [1_000, 3_000], long: [11_000, 14_000] },
 };
 
-/** Every process is hit by every fault that a process can have, before chance decides. */
+/** Exactly `count`. Every process is hit by every fault that a process can have, before chance decides. */
 export function planFaults(seed: number, count: number, targets: FaultTargets): readonly Fault[] {
   const random = seededRandom(seed);
   const candidates: Readonly<Record<FaultKind, readonly string[]>> = {
@@ -52,7 +52,7 @@ export function planFaults(seed: number, count: number, targets: FaultTargets): 
   const total = Object.values(kinds).reduce((sum, { share }) => sum + share, 0);
   const drawn = (Object.keys(kinds) as FaultKind[]).flatMap((kind) => {
     const { share, holdMs, long } = kinds[kind];
-    const faults = Math.round((share * count) / total);
+    const faults = Math.ceil((share * count) / total);
     return Array.from({ length: faults }, (_, i) => {
       const list = candidates[kind];
       const [least, most] = long && i % 6 === 5 ? long : holdMs;
@@ -64,5 +64,5 @@ export function planFaults(seed: number, count: number, targets: FaultTargets): 
     const j = random.below(i + 1);
     [drawn[i], drawn[j]] = [drawn[j] as (typeof drawn)[0], drawn[i] as (typeof drawn)[0]];
   }
-  return drawn.map((fault, number) => ({ number, ...fault }));
+  return drawn.slice(0, count).map((fault, number) => ({ number, ...fault }));
 }

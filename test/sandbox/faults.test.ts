@@ -225,6 +225,7 @@ test('design faults 200 random faults on every kind of process cut no connection
   const { requests, excused } = await traffic.stop();
   const story = [`seed ${seed}`, ...happened.sort()].join('\n');
   expect(traffic.failures, story).toEqual([]);
+  expect(happened, story).toHaveLength(count);
   for (const { wrong, answered } of dns) {
     expect(wrong, story).toEqual([]);
     expect(answered).toBeGreaterThan(0);
