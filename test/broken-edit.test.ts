@@ -90,7 +90,7 @@ test('an edit that is not in force is told where people look, with its line, and
   edit('new.yaml', broken.replaceAll('name: store', 'name: new'));
   await expect
     .poll(() => explained('shop/new'), patience)
-    .toMatch(/NotFound[\s\S]*● Gateway shop\/new .*FileBroken\n.*; nothing of it is in force$/m);
+    .toMatch(/^● Gateway shop\/new .*FileBroken\n.*; nothing of it is in force$/m);
   expect(await explained()).toMatch(
     /FileBroken\n {2}objects\/new\.yaml:\d+: .*: of nothing that this path names$/m,
   );

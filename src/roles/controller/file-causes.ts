@@ -50,7 +50,10 @@ function refsOf({ causes, frontend, offer }: Explanation): readonly ObjectRef[] 
         { kind: 'GatewayClass', namespace: '', name: frontend.class },
       ]
     : [];
-  const offered = offer ? [{ kind: 'CompositeBackend', namespace: offer.namespace, name: offer.name }] : [];
+  // The Gateway of that name may be what is broken.
+  const offered = offer
+    ? ['CompositeBackend', 'Gateway'].map((kind) => ({ kind, namespace: offer.namespace, name: offer.name }))
+    : [];
   return [...gateway, ...ofPorts, ...offered, ...causes.map(({ ref }) => ref)];
 }
 
