@@ -1,29 +1,16 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { loadTls } from '../runtime/tls-files.ts';
+import { commandFolder } from './command-folder-bed.ts';
 import { type RelayCertificateOptions, runRelayCertificate } from './relay-certificate.ts';
 import { runRelayInit } from './relay-init.ts';
 
-let dir: string;
-let printed: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'causeway-ca-'));
-  printed = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    printed += String(text);
-    return true;
-  });
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  rmSync(dir, { recursive: true });
-});
+const bed = commandFolder();
 
 const west = (): RelayCertificateOptions => ({
-  state: join(dir, 'ca'),
+  state: join(bed.dir, 'ca'),
   cluster: 'west',
   role: 'agent',
   node: 'w1',
@@ -34,16 +21,16 @@ const west = (): RelayCertificateOptions => ({
   ttl: 3_600_000,
   dns: [],
   ips: ['127.0.0.1'],
-  out: join(dir, 'west'),
+  out: join(bed.dir, 'west'),
 });
 
 test('a CA and a member certificate are made; keys are private and never printed', async () => {
-  await runRelayInit({ set: 'demo', state: join(dir, 'ca') });
+  await runRelayInit({ set: 'demo', state: join(bed.dir, 'ca') });
   await runRelayCertificate(west());
   const files = {
-    cert: join(dir, 'west/tls.crt'),
-    key: join(dir, 'west/tls.key'),
-    ca: join(dir, 'west/ca.crt'),
+    cert: join(bed.dir, 'west/tls.crt'),
+    key: join(bed.dir, 'west/tls.key'),
+    ca: join(bed.dir, 'west/ca.crt'),
   };
   expect(loadTls(files).identity).toEqual({
     set: 'demo',
@@ -56,15 +43,15 @@ test('a CA and a member certificate are made; keys are private and never printed
     network: 'n1',
   });
   const { serialNumber } = new X509Certificate(readFileSync(files.cert));
-  expect(printed).toContain(`serial ${serialNumber.toLowerCase()}\n`);
-  for (const key of [files.key, join(dir, 'ca/ca.key')]) {
+  expect(bed.printed).toContain(`serial ${serialNumber.toLowerCase()}\n`);
+  for (const key of [files.key, join(bed.dir, 'ca/ca.key')]) {
     expect(statSync(key).mode & 0o777).toBe(0o600);
-    expect(printed).not.toContain(readFileSync(key, 'utf8').split('\n')[1]);
+    expect(bed.printed).not.toContain(readFileSync(key, 'utf8').split('\n')[1]);
   }
 });
 
 test('a second init keeps the CA; of another set it is refused', async () => {
-  const state = join(dir, 'ca');
+  const state = join(bed.dir, 'ca');
   await runRelayInit({ set: 'demo', state });
   const before = readFileSync(join(state, 'ca.key'));
   await runRelayInit({ set: 'demo', state });
@@ -74,7 +61,7 @@ test('a second init keeps the CA; of another set it is refused', async () => {
 
 test('what cannot be used is named', async () => {
   await expect(runRelayCertificate(west())).rejects.toMatchObject({ code: 'E_TLS_LOAD' });
-  await runRelayInit({ set: 'demo', state: join(dir, 'ca') });
+  await runRelayInit({ set: 'demo', state: join(bed.dir, 'ca') });
   const wrong: [Partial<RelayCertificateOptions>, RegExp][] = [
     [
       { role: 'dns' },

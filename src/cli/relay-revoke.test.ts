@@ -1,37 +1,24 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { CaFolder } from '../runtime/ca-folder.ts';
 import { readTexts } from '../runtime/followed-file.ts';
 import { parseRevokedFile } from '../runtime/revocations.ts';
+import { commandFolder } from './command-folder-bed.ts';
 import { type RelayRevokeOptions, runRelayRevoke } from './relay-revoke.ts';
 
-let dir: string;
-let printed: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'causeway-revoke-'));
-  printed = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    printed += String(text);
-    return true;
-  });
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  rmSync(dir, { recursive: true });
-});
+const bed = commandFolder();
 
 const members = (text: string): string => {
-  writeFileSync(join(dir, 'members.yaml'), text, { mode: 0o644 });
-  return join(dir, 'members.yaml');
+  writeFileSync(join(bed.dir, 'members.yaml'), text, { mode: 0o644 });
+  return join(bed.dir, 'members.yaml');
 };
 const revoke = (file: string, over: Partial<RelayRevokeOptions>): Promise<number> =>
   runRelayRevoke({ members: file, serials: [], certificates: [], reason: '', ...over });
 
 test('certificates are added by number and by file; the rest stays as it is, comments included', async () => {
-  const { ca } = await CaFolder.init(join(dir, 'ca'), 'demo', Date.now());
+  const { ca } = await CaFolder.init(join(bed.dir, 'ca'), 'demo', Date.now());
   const identity = {
     cluster: 'west',
     role: 'dns',
@@ -40,7 +27,7 @@ test('certificates are added by number and by file; the rest stays as it is, com
     region: '',
     network: '',
   } as const;
-  const { cert } = await ca.issueInto(join(dir, 'west'), { ...identity, now: Date.now(), ttl: 60_000 });
+  const { cert } = await ca.issueInto(join(bed.dir, 'west'), { ...identity, now: Date.now(), ttl: 60_000 });
   const file = members('members: # ours\n- cluster: east\n- cluster: west # see the wiki\n');
   await revoke(file, { serials: ['41:23:4E:12'], reason: 'lost: 1' });
   await revoke(file, { certificates: [cert], serials: ['0x41234e12'] });
@@ -51,7 +38,7 @@ test('certificates are added by number and by file; the rest stays as it is, com
   expect(parseRevokedFile(readTexts(text))).toEqual([{ serial: '41234e12' }, { serial }]);
   expect(text).toContain('lost: 1');
   expect(statSync(file).mode & 0o777).toBe(0o644);
-  expect(printed.trim().split('\n')).toEqual([
+  expect(bed.printed.trim().split('\n')).toEqual([
     `41234e12 is revoked in ${file}`,
     `41234e12 was revoked already in ${file}`,
     `${serial} is revoked in ${file}`,
@@ -63,6 +50,8 @@ test('what cannot be used is named, and nothing is written', async () => {
   await expect(revoke(file, { serials: ['1'] })).rejects.toThrow('revoked[0].cluster: expected a DNS label');
   await expect(revoke(file, {})).rejects.toThrow('expected --serial or --certificate, found none');
   await expect(revoke(file, { certificates: [file] })).rejects.toMatchObject({ code: 'E_TLS_LOAD' });
-  await expect(revoke(join(dir, 'none'), { serials: ['1'] })).rejects.toMatchObject({ code: 'E_FILE_READ' });
+  await expect(revoke(join(bed.dir, 'none'), { serials: ['1'] })).rejects.toMatchObject({
+    code: 'E_FILE_READ',
+  });
   expect(readFileSync(file, 'utf8')).toBe('members: []\nrevoked: [{cluster: A}]\n');
 });
